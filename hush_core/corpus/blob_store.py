@@ -18,7 +18,6 @@ from binascii import unhexlify
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -71,9 +70,7 @@ class BlobStore:
     def __enter__(self) -> BlobStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -192,9 +189,6 @@ class BlobStore:
         """Bring what waits to the file."""
         _write_all(self._file.fileno(), b"".join(self._waiting), self._written)
         self._written, self._waiting = self._end, []
-
-    def __repr__(self) -> str:
-        return f"BlobStore({len(self)} contents, {self._end} bytes)"
 
 
 _WAITING = 1 << 20

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -19,10 +18,10 @@ from hush_core.config import Repository, Table
 from hush_core.corpus.blob_cache import BlobCache
 from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.chunks import Layout
-from hush_core.corpus.git.blobs import sizes_in_pack_order, store_blobs, walking
+from hush_core.corpus.git.blobs import hash_of, sizes_in_pack_order, store_blobs, walking
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History, read_history, refuse_shallow
-from hush_core.corpus.git.history_cache import load_log, log_file, save_log
+from hush_core.corpus.git.history_log import load_log, log_file, save_log
 from hush_core.corpus.git.tree import File, Tree, read_tree
 from hush_core.corpus.git.versions import read_versions, warnings_of
 from hush_core.corpus.paths import Paths
@@ -156,13 +155,8 @@ class Corpus:
     def __enter__(self) -> Corpus:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Corpus({len(self)} files, {self.contents!r})"
 
 
 @dataclass(frozen=True)
@@ -200,7 +194,7 @@ def read_corpus(
                     lambda at=at: progress("read", at, total),
                 )
             )
-        hashes = tuple(dict.fromkeys("sha1" if len(t.commit) == 40 else "sha256" for t in trees)) or ("sha1",)
+        hashes = tuple(dict.fromkeys(hash_of(t.commit) for t in trees)) or ("sha1",)
         for table in tables:
             progress("read", len(trees), total)
             trees.append(read_table(table, how.max_file_bytes, contents, paths, hashes))

@@ -17,7 +17,7 @@ import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.corpus import Corpus
-from hush_core.corpus.tables import git_id
+from hush_core.corpus.git.blobs import git_id, hash_of
 
 PLACEHOLDER = b"[REDACTED]"
 """What replaces every value. One for all: no entry, length, form or hash of a value can be read from it. Its
@@ -139,7 +139,8 @@ def redacted_corpus(corpus: Corpus, replacements: Replacements, work: Path | Non
         number = np.zeros(len(corpus.contents), dtype=np.int64)
         changed = np.zeros(len(corpus.contents), dtype=bool)
         for old, (identity, text, other) in enumerate(replacements.applied(corpus.contents)):
-            name = git_id(text, "sha1" if len(identity) == 20 else "sha256") if other else hexlify(identity)
+            name = hexlify(identity)
+            name = git_id(text, hash_of(name)) if other else name
             number[old], changed[old] = contents.add(name, text), other
             if other:
                 contents.alias(identity, int(number[old]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hush_core.config import Table
 from hush_core.config.chat_template import PLAIN
 from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.documents import Documents, read_documents
+from hush_core.corpus.git.blobs import git_id
 from hush_core.corpus.git.tree import Tree
 from hush_core.corpus.paths import Paths
 from hush_core.errors import InputError
@@ -105,10 +105,3 @@ def _content(text: bytes, contents: BlobStore, hashes: tuple[str, ...]) -> int:
         if (number := contents.number(known)) is not None:
             return number
     return contents.add(ids[0], text)
-
-
-def git_id(text: bytes, name: str) -> bytes:
-    """The object id (hexadecimal) that git gives to a content; `name`: of its hash."""
-    digest = hashlib.new(name, b"blob %d\0" % len(text), usedforsecurity=False)
-    digest.update(text)
-    return digest.hexdigest().encode()

@@ -8,13 +8,6 @@ from hush_core.secrets.priors import guess_bits
 from hush_core.secrets.propagation.propagators import version as propagation_version
 
 __all__ = [
-    "Extraction",
-    "SecretGraph",
-    "detector_versions",
-    "extract",
-    "guess_bits",
-    "propagation_version",
-    "scan_ahead",
-    "scanned_kinds",
-    "source_revisions",
+    "Extraction", "SecretGraph", "detector_versions", "extract", "guess_bits", "propagation_version",
+    "scan_ahead", "scanned_kinds", "source_revisions",
 ]  # fmt: skip

@@ -141,22 +141,36 @@ def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> 
     spans = labels.spans()
     rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~fate.weak[spans["found"]]
     spans = {name: column[rows] for name, column in spans.items()}
-    piece, counts = layout.pieces_of_spans(spans["blob"], spans["start"], spans["end"])
-    found, start, end = (np.repeat(spans[name], counts) for name in ("found", "start", "end"))
-    _, first, last = layout.bytes_of_pieces(piece)
-    whole = (first <= start) & (end <= last)
-    piece, found, start, end = piece[whole], found[whole], (start - first)[whole], (end - first)[whole]
-    chunk, places = layout.chunks_of_pieces(piece)
-    frame = pl.DataFrame(
-        {
-            "secret_id": _dense(~fate.weak)[np.repeat(found, places)],
-            "example_id": _dense(fate.kept)[chunk],
-            "start": np.repeat(start, places).astype(np.uint32),
-            "end": np.repeat(end, places).astype(np.uint32),
-        },
-        schema=OCCURRENCES,
+    secret = _dense(~fate.weak)[spans["found"]]
+    return _in_examples(
+        layout, fate, spans["blob"], spans["start"], spans["end"], secret, OCCURRENCES, whole=True
     )
-    return frame.filter(pl.Series(fate.kept[chunk])).unique().sort(pl.all())
+
+
+def _in_examples(
+    layout: Layout,
+    fate: ChunkDisposition,
+    blob: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    ids: np.ndarray,
+    schema: dict[str, Any],
+    *,
+    whole: bool,
+) -> pl.DataFrame:
+    """Where spans of contents are in the examples that hold them `whole`, or in which they begin: then one ends
+    with its example. The first column of the schema is of `ids`."""
+    piece, counts = layout.pieces_of_spans(blob, start, end)
+    ids, start, end = (np.repeat(column, counts) for column in (ids, start, end))
+    _, first, last = layout.bytes_of_pieces(piece)
+    here = (first <= start) & (end <= last if whole else start < last)
+    piece, ids = piece[here], ids[here]
+    start, end = (start - first)[here], (np.minimum(end, last) - first)[here]
+    chunk, times = layout.chunks_of_pieces(piece)
+    ids, start, end = (np.repeat(column, times).astype(np.uint32) for column in (ids, start, end))
+    columns = (ids, _dense(fate.kept)[chunk], start, end)
+    frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema)
+    return frame.filter(pl.Series(fate.kept[chunk], dtype=pl.Boolean)).unique().sort(pl.all())
 
 
 def _redacted(config: HushConfig, corpus: Corpus, redaction: Redaction) -> dict[str, pl.DataFrame]:
@@ -179,24 +193,9 @@ def _redacted(config: HushConfig, corpus: Corpus, redaction: Redaction) -> dict[
 
 def _redactions(layout: Layout, redaction: Redaction, fate: ChunkDisposition) -> pl.DataFrame:
     """Where placeholders begin in examples; one that a border cuts ends with its example."""
-    start, end = redaction.start, redaction.start + len(PLACEHOLDER)
-    piece, counts = layout.pieces_of_spans(redaction.blob, start, end)
-    number, start, end = (np.repeat(c, counts) for c in (redaction.number, start, end))
-    _, first, last = layout.bytes_of_pieces(piece)
-    here = (first <= start) & (start < last)
-    piece, number = piece[here], number[here]
-    start, end = (start - first)[here], (np.minimum(end, last) - first)[here]
-    chunk, times = layout.chunks_of_pieces(piece)
-    frame = pl.DataFrame(
-        {
-            "redacted_id": np.repeat(number, times).astype(np.uint32),
-            "example_id": _dense(fate.kept)[chunk],
-            "start": np.repeat(start, times).astype(np.uint32),
-            "end": np.repeat(end, times).astype(np.uint32),
-        },
-        schema=REDACTIONS,
-    )
-    return frame.filter(pl.Series(fate.kept[chunk], dtype=pl.Boolean)).unique().sort(pl.all())
+    end = redaction.start + len(PLACEHOLDER)
+    found = redaction.blob, redaction.start, end, redaction.number
+    return _in_examples(layout, fate, *found, REDACTIONS, whole=False)
 
 
 def _dense(mask: np.ndarray) -> np.ndarray:

@@ -92,17 +92,16 @@ def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dic
             "mode": tree.mode,
             "files": len(tree.blob),
             "bytes_without_secret": int(text[t]),
-            "skipped": {reason: tree.skipped[reason] for reason in _reasons(tree.mode)},
+            "skipped": {
+                reason: tree.skipped[reason]
+                for reason in (DOCUMENT_SKIP_REASONS if tree.mode == "table" else SKIP_REASONS)
+            },
             "skipped_files": getattr(tree.skipped, "names", []),
             **{name: counts[t] for name, counts in count.items()},
             **tree.facts,
         }
         for t, tree in enumerate(corpus.trees)
     }
-
-
-def _reasons(mode: str) -> tuple[str, ...]:
-    return DOCUMENT_SKIP_REASONS if mode == "table" else SKIP_REASONS
 
 
 def _secrets(

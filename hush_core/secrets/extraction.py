@@ -41,55 +41,15 @@ from hush_core.secrets.redaction import REPLACED, redact, redacted_numbers
 
 
 @dataclass(frozen=True, repr=False)
-class Extraction:
+class Extraction(SecretGraph):
     """What extraction gives: the frames of the graph, and `coverage` (JSON-able, holds no value).
 
     fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`). replaced: REPLACED, where it was.
     """
 
-    graph: SecretGraph
-    coverage: dict[str, Any]
+    coverage: dict[str, Any] = field(default_factory=dict)
     fingerprints: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FINGERPRINTS))
     replaced: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REPLACED))
-
-    @property
-    def examples(self) -> pl.DataFrame:
-        return self.graph.examples
-
-    @property
-    def public(self) -> pl.DataFrame:
-        return self.graph.public
-
-    @property
-    def secrets(self) -> pl.DataFrame:
-        return self.graph.secrets
-
-    @property
-    def edges(self) -> pl.DataFrame:
-        return self.graph.edges
-
-    @property
-    def dropped(self) -> pl.DataFrame:
-        return self.graph.dropped
-
-    @property
-    def occurrences(self) -> pl.DataFrame:
-        return self.graph.occurrences
-
-    @property
-    def redacted(self) -> pl.DataFrame:
-        return self.graph.redacted
-
-    @property
-    def redactions(self) -> pl.DataFrame:
-        return self.graph.redactions
-
-    @property
-    def redacted_values(self) -> pl.DataFrame:
-        return self.graph.redacted_values
-
-    def __repr__(self) -> str:
-        return f"Extraction({self.graph!r})"
 
 
 def source_revisions(config: HushConfig) -> dict[str, str]:
@@ -173,9 +133,9 @@ def extract(
         **context.propagation,
     }
     coverage |= {"blobs_scanned": 0, "blobs_reused": 0, **context.counts}
-    redacted = redaction.secrets if redaction is not None else ()
+    marks = fingerprints(redaction.secrets if redaction is not None else (), identity_key)
     places = redaction.places if redaction is not None else pl.DataFrame(schema=REPLACED)
-    return Extraction(graph, coverage, fingerprints(redacted, identity_key), places)
+    return Extraction(**vars(graph), coverage=coverage, fingerprints=marks, replaced=places)
 
 
 def _note_left_out(

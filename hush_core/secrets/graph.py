@@ -51,6 +51,12 @@ DROPPED = {
     "weak": pl.Boolean,
     "line": pl.UInt32,
 }
+_SCHEMAS = {
+    "examples": EXAMPLES, "public": EXAMPLES, "secrets": SECRETS, "edges": EDGES, "occurrences": OCCURRENCES,
+    "dropped": DROPPED, "redacted": REDACTED, "redactions": REDACTIONS, "redacted_values": REDACTED_VALUES,
+}  # fmt: skip
+_IDS = (("examples", "example_id"), ("secrets", "secret_id"), ("redacted", "redacted_id"))
+"""Frames whose ids are dense from 0, and named by other frames."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,17 +91,7 @@ class SecretGraph:
     redacted_values: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REDACTED_VALUES))
 
     def __post_init__(self) -> None:
-        for name, schema in (
-            ("examples", EXAMPLES),
-            ("public", EXAMPLES),
-            ("secrets", SECRETS),
-            ("edges", EDGES),
-            ("occurrences", OCCURRENCES),
-            ("dropped", DROPPED),
-            ("redacted", REDACTED),
-            ("redactions", REDACTIONS),
-            ("redacted_values", REDACTED_VALUES),
-        ):
+        for name, schema in _SCHEMAS.items():
             frame = getattr(self, name)
             if "completions" in frame.columns and schema is EXAMPLES:
                 schema = EXAMPLES | COMPLETIONS
@@ -103,12 +99,7 @@ class SecretGraph:
                 raise ValueError(f"{name}: columns or types differ from the contract")
             if sum(frame.null_count().row(0)):
                 raise ValueError(f"{name}: holds nulls")
-        for name, column in (
-            ("examples", "example_id"),
-            ("public", "example_id"),
-            ("secrets", "secret_id"),
-            ("redacted", "redacted_id"),
-        ):
+        for name, column in (("public", "example_id"), *_IDS):
             ids = getattr(self, name)[column].to_numpy()
             if not np.array_equal(ids, np.arange(len(ids))):
                 raise ValueError(f"{name}.{column}: not dense from 0")
@@ -118,23 +109,16 @@ class SecretGraph:
         if not (pairs.diff(null_behavior="drop") > 0).all():
             raise ValueError("edges: not unique and sorted by (example_id, secret_id)")
         for name in ("edges", "occurrences", "redactions", "redacted_values"):
-            self._check_ids(name)
+            frame = getattr(self, name)
+            for rows, column in _IDS:
+                if column in frame.columns and len(frame) and frame[column].max() >= len(getattr(self, rows)):
+                    raise ValueError(f"{name}.{column}: names a row that does not exist")
         p, r = self.secrets["prior"], self.secrets["posterior"]
         if not ((p > 0) & (p < r) & (r < 1)).all():
             raise ValueError("secrets: 0 < prior < posterior < 1 does not hold")
 
-    def _check_ids(self, name: str) -> None:
-        frame = getattr(self, name)
-        for column, rows in (
-            ("example_id", self.examples),
-            ("secret_id", self.secrets),
-            ("redacted_id", self.redacted),
-        ):
-            if column in frame.columns and len(frame) and frame[column].max() >= len(rows):
-                raise ValueError(f"{name}.{column}: names a row that does not exist")
-
     def __repr__(self) -> str:
         return (
-            f"SecretGraph({len(self.examples)} examples, {len(self.secrets)} secrets, "
+            f"{type(self).__name__}({len(self.examples)} examples, {len(self.secrets)} secrets, "
             f"{len(self.edges)} edges, {len(self.public)} public)"
         )

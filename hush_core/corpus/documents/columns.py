@@ -82,9 +82,8 @@ class Rows:
             if not unit:
                 self.skipped["no_unit"] += 1
                 return None
-        name = (
-            position if self.columns.id is None else _label(place, self.columns.id, row.get(self.columns.id))
-        )
+        key = self.columns.id
+        name = position if key is None else _label(place, key, row.get(key))
         if not name:
             raise InputError(
                 place,

@@ -7,6 +7,7 @@ follows nested parts as deep as a mail says, at a cost of depth times length.
 from __future__ import annotations
 
 import binascii
+import codecs
 import email.errors
 import email.header
 import email.parser
@@ -18,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.message import Message
 
-from hush_core.corpus.documents.charsets import decode
 from hush_core.corpus.documents.columns import LABEL_LIMIT
 from hush_core.corpus.documents.document import normal_address
 
@@ -32,6 +32,21 @@ _FOLD = re.compile(r"\r?\n(?=[ \t])")
 _ARCHIVED = re.compile(
     r'\s*"?([^\s"()<>]+) at ([^\s"()<>]+)"?(?:\s+\([^<>]*\))?\s*'
 )  # Mailman's public archives
+
+_NAMED = (
+    "ascii utf-8 utf-7 utf-16 utf-16-be utf-16-le utf-32 utf-32-be utf-32-le big5 big5hkscs gb2312 gbk gb18030 hz "
+    "euc_jp euc_jis_2004 euc_kr shift_jis shift_jis_2004 iso2022_jp iso2022_jp_2 iso2022_kr johab koi8-r koi8-u "
+    "kz1048 mac-roman mac-cyrillic tis-620 cp437 cp850 cp852 cp855 cp858 cp866 cp874 cp932 cp949 cp950"
+)
+_ALLOWED = frozenset(
+    codecs.lookup(name).name
+    for name in (
+        *_NAMED.split(),
+        *(f"iso8859-{i}" for i in (*range(1, 12), 13, 14, 15, 16)),
+        *(f"cp125{i}" for i in range(9)),
+    )
+)
+"""Python also knows "charsets" that take quadratic time (punycode, idna) or run an escape language."""
 
 
 @dataclass(frozen=True)
@@ -186,3 +201,28 @@ def _authors(message: Message) -> frozenset[str]:
             addresses = [""]
         found |= {normal_address(a) if "@" in a and len(a) <= LABEL_LIMIT else "" for a in addresses or [""]}
     return frozenset(found)
+
+
+def decode(content: bytes, charset: str | None) -> str:
+    """Text by the charset that a mail declares, which may be false or hostile, if it is known and fits; else as
+    UTF-8; else as Latin-1, which always fits.
+
+    A wrong guess costs legibility, not protection: secrets are looked for in the text that is trained on.
+    """
+    for name in (_known(charset), "utf-8"):
+        if name is not None:
+            try:
+                return content.decode(name)
+            except (UnicodeError, LookupError):
+                continue
+    return content.decode("latin-1")
+
+
+def _known(charset: str | None) -> str | None:
+    if charset is None or len(charset) > 40 or not charset.isascii() or not charset.isprintable():
+        return None
+    try:
+        name = codecs.lookup(charset).name
+    except LookupError:
+        return None
+    return name if name in _ALLOWED else None

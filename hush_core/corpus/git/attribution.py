@@ -35,8 +35,7 @@ def added_lines(
     asked, untold = _askable(view, history, commits, max_bytes)
     lines: set[int] = set()
     if asked:
-        arguments = (
-            "-c",
+        diff = (
             f"core.bigFileThreshold={max_bytes}",
             "diff-tree",
             "--stdin",
@@ -44,8 +43,9 @@ def added_lines(
             "-r",
             "-c",
             "-p",
+            *_DIFF,
         )
-        pieces = view.stream(*arguments, *_DIFF, stdin=b"".join(log.commit[c] + b"\n" for c in asked))
+        pieces = view.stream("-c", *diff, stdin=b"".join(log.commit[c] + b"\n" for c in asked))
         for after, added in _hunks(pieces):
             if added is None:
                 untold.add(after)
@@ -78,15 +78,9 @@ def _askable(
 
 
 _DIFF = (
-    "-U0",
-    "--full-index",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--ignore-submodules=all",
-    "--diff-algorithm=myers",
-    "--indent-heuristic",
-)
+    "-U0", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
+    "--diff-algorithm=myers", "--indent-heuristic",
+)  # fmt: skip
 _INDEX = re.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")
 
 

@@ -14,15 +14,8 @@ from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.git.clean_view import CleanView
 
 SKIP_REASONS = (
-    "symlink",
-    "submodule",
-    "too_large",
-    "lfs_pointer",
-    "utf16",
-    "binary",
-    "undecodable",
-    "too_slow",
-)
+    "symlink", "submodule", "too_large", "lfs_pointer", "utf16", "binary", "undecodable", "too_slow",
+)  # fmt: skip
 """Why a tree entry is neither scanned nor trained on. What cannot be scanned must not be trained on."""
 
 _LFS = b"version https://git-lfs.github.com/spec/"
@@ -85,7 +78,7 @@ def read_blobs(
         fill(head + size + 1)
         with memoryview(buffer) as text:
             content = bytes(text[at + head : at + head + size])
-        if _identity(blob, kind, content) != blob:
+        if git_id(content, hash_of(blob), kind) != blob:
             raise view.damaged()  # git does not look: a forged content would borrow a kept scan
         at += head + size + 1
         yield blob, content
@@ -93,10 +86,14 @@ def read_blobs(
         raise view.damaged()
 
 
-def _identity(like: bytes, kind: bytes, content: bytes) -> bytes:
-    """The object id (hexadecimal) of a content, by the hash function that made `like`."""
-    digest = hashlib.new("sha1" if len(like) == 40 else "sha256", usedforsecurity=False)
-    digest.update(b"%s %d\0" % (kind, len(content)))
+def hash_of(name: bytes | str) -> str:
+    """The hash function that made an object id (hexadecimal)."""
+    return "sha1" if len(name) == 40 else "sha256"
+
+
+def git_id(content: bytes, function: str, kind: bytes = b"blob") -> bytes:
+    """The object id (hexadecimal) that git gives to a content, by this hash function."""
+    digest = hashlib.new(function, b"%s %d\0" % (kind, len(content)), usedforsecurity=False)
     digest.update(content)
     return digest.hexdigest().encode()
 
@@ -160,7 +157,7 @@ def _not_kept(sizes: Mapping[bytes, int], contents: BlobStore) -> tuple[list[byt
         return [
             place is not None
             and place[1] == sizes[blob]
-            and _identity(blob, b"blob", contents.read(place[0], place[0] + place[1])) == blob
+            and git_id(contents.read(place[0], place[0] + place[1]), hash_of(blob)) == blob
             for blob, place in zip(wanted[part], places[part], strict=True)
         ]
 
@@ -187,19 +184,12 @@ _GATHERED = 1 << 20
 
 
 _SIZES = (
-    "cat-file",
-    "--batch-all-objects",
-    "--unordered",
-    "--buffer",
+    "cat-file", "--batch-all-objects", "--unordered", "--buffer",
     "--batch-check=%(objectname) %(objectsize)",
-)
+)  # fmt: skip
 _REACHABLE = (
-    "rev-list",
-    "--objects",
-    "--no-object-names",
-    "--filter=object:type=blob",
-    "--filter-provided-objects",
-)
+    "rev-list", "--objects", "--no-object-names", "--filter=object:type=blob", "--filter-provided-objects",
+)  # fmt: skip
 SIZES_BYTES = 1 << 34
 """Most of the list of all objects of a repository: some 300 million of them."""
 

@@ -14,7 +14,6 @@ import signal
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 
 from hush_core.corpus.git.process import PIPE_BYTES, GitFailed, clean_environment, pieces, whole, writing
 from hush_core.corpus.git.refs import (
@@ -79,9 +78,7 @@ class CleanView:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -210,9 +207,7 @@ class CleanView:
         info = Path(self._folder.name, "objects", "info")
         info.mkdir(exist_ok=True)
         (info / "alternates").write_bytes(os.fsencode(self._objects) + b"\n")
-        if (
-            self._cuts is not None
-        ):  # where the clone was cut: without it git takes the parents there for missing
+        if self._cuts is not None:  # without it git takes the parents where the clone was cut for missing
             Path(self._folder.name, "shallow").write_text("".join(f"{i}\n" for i in self._cuts))
 
     def _peel(self, named: str) -> str:

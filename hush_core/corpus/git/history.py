@@ -41,20 +41,6 @@ class History:
     def commits(self) -> int:
         return len(self.log.commit)
 
-    @cached_property
-    def people(self) -> list[frozenset[str]]:
-        """The distinct groups of people that made commits; `log.group` points here."""
-        return [frozenset(a for b in group for a in _known_as(b, self.mailmap)) for group in self.log.groups]
-
-    @property
-    def people_of_path(self) -> dict[bytes, set[str]]:
-        """Path → everybody who ever changed it."""
-        result: dict[bytes, set[str]] = defaultdict(set)
-        pairs = np.stack([self.log.change_path, self.log.group[self.log.change_commit]], axis=1)
-        for path, group in np.unique(pairs, axis=0).tolist():
-            result[self.log.paths[path]] |= self.people[group]
-        return result
-
     def commits_of(self, emails: Iterable[str]) -> np.ndarray:
         """A mask over the commits: those of people whose address matches one of the globs."""
         globs = [e.casefold() for e in emails]
@@ -119,30 +105,13 @@ class History:
         return np.unique(connected_components(graph, directed=False)[1][:n], return_inverse=True)[1]
 
 
-Contributors = History
-
-
-def read_history(view: CleanView, mailmap: bytes = b"", known: Log | None = None) -> History:
+def read_history(view: CleanView, known: Log | None = None) -> History:
     """Walk the history of the view's commit; a shallow clone's ends where its clone was cut.
 
     Args:
-        mailmap: further lines, besides those of the commit's own .mailmap.
         known: what an earlier run read; only commits that it lacks are read.
     """
-    mapping = parse_mailmap(mailmap)
-    for address, names in parse_mailmap(_mailmap_of(view)).items():
-        mapping[address] |= names
-    return History(read_log(view, known), mapping, view.shallow)
-
-
-def read_contributors(view: CleanView, mailmap: bytes = b"") -> History:
-    """`read_history`, where it must be whole.
-
-    Raises:
-        InputError: a shallow clone, or objects missing: who wrote what cannot be known there.
-    """
-    refuse_shallow(view)
-    return read_history(view, mailmap)
+    return History(read_log(view, known), parse_mailmap(_mailmap_of(view)), view.shallow)
 
 
 def refuse_shallow(view: CleanView) -> None:

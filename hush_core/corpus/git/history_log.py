@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import hmac
+import json
+import os
 import re
+import zipfile
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +21,7 @@ from hush_core.corpus.git.blobs import read_blobs
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.process import parted
 from hush_core.errors import InputError
+from hush_core.files import private_folder, whole_file
 
 NOTHING, FILE, SYMLINK, SUBMODULE = range(4)
 """What a change leaves at its path (`change_kind`)."""
@@ -35,9 +41,11 @@ _COMMIT = re.compile(rb"^[0-9a-f]{40,64}$")
 _FIELDS = "%H%x00%ae%x00%ce%x00%e%x00%B%x00"
 _KINDS = {b"000000": NOTHING, b"120000": SYMLINK, b"160000": SUBMODULE}
 
-
 LISTED_BYTES = 3 << 30
 """Most that a log may list, commit messages aside: five times Linux's. It takes three times that in memory."""
+
+_VERSION = "history-2"
+_LISTS = ("commit", "paths", "blobs")
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,26 +81,13 @@ def read_log(view: CleanView, known: Log | None = None) -> Log:
     if known is not None and known.tip == view.commit.encode():
         return known
     reader = _Reader()
-    if known is not None and _is_ancestor(view, known.tip):
+    tip = known.tip.decode() if known is not None else ""
+    if known is not None and view.attempt("merge-base", "--is-ancestor", tip, view.commit) is not None:
         reader.take(known)
-        reader.read(view, f"^{known.tip.decode()}")
+        reader.read(view, f"^{tip}")
     else:
         reader.read(view)
     return reader.log(view.commit)
-
-
-def _too_much(view: CleanView) -> InputError:
-    return InputError(
-        str(view.path),
-        f"has a history that cannot be held: its changes are over {LISTED_BYTES >> 20} MiB to list "
-        "(trees that repeat one another without end?)",
-        "give a shallower or smaller repository (git filter-repo)",
-    )
-
-
-def _is_ancestor(view: CleanView, tip: bytes) -> bool:
-    names = view.attempt("merge-base", "--is-ancestor", tip.decode(), view.commit)
-    return names is not None
 
 
 class _Reader:
@@ -128,7 +123,12 @@ class _Reader:
                 self._change(token, path := next(tokens))
                 self.listed += len(token) + len(path)
                 if self.listed > LISTED_BYTES:
-                    raise _too_much(view)
+                    raise InputError(
+                        str(view.path),
+                        f"has a history that cannot be held: its changes are over {LISTED_BYTES >> 20} MiB to list "
+                        "(trees that repeat one another without end?)",
+                        "give a shallower or smaller repository (git filter-repo)",
+                    )
                 continue
             if not _COMMIT.match(token):
                 raise view.damaged()
@@ -200,21 +200,46 @@ def _text(raw: bytes) -> str:
 
 def _tokens(view: CleanView, but: tuple[str, ...]) -> Iterator[bytes]:
     pieces = view.stream(
-        "-c",
-        "i18n.logOutputEncoding=UTF-8",
-        "log",
-        "-c",
-        "--raw",
-        "-z",
-        "--root",
-        "--no-renames",
-        "--no-abbrev",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-show-signature",
-        f"--format={_FIELDS}",
-        view.commit,
-        *but,
-        "--",
-    )
+        "-c", "i18n.logOutputEncoding=UTF-8", "log", "-c", "--raw", "-z", "--root", "--no-renames", "--no-abbrev",
+        "--no-ext-diff", "--no-textconv", "--no-show-signature", f"--format={_FIELDS}", view.commit, *but, "--",
+    )  # fmt: skip
     return parted(pieces, b"\0")
+
+
+def log_file(folder: Path, key: bytes, repository: Path) -> Path:
+    """Where the log of a repository is kept for the next run, which reads only newer commits then.
+
+    The file holds paths, object ids and addresses, so it is as private as the repository: mode 0600 in a folder of
+    mode 0700. Its name is keyed.
+    """
+    name = hmac.digest(key, b"history " + os.fsencode(repository.resolve()), "sha256").hex()
+    return folder / "history" / f"{name[:32]}.npz"
+
+
+def load_log(file: Path) -> Log | None:
+    """A kept log; None if it is missing, damaged or of another version."""
+    try:
+        with np.load(file, allow_pickle=False) as kept:
+            if bytes(kept["version"]).decode() != _VERSION:
+                return None
+            columns = {f.name: kept[f.name] for f in fields(Log) if f.type == "np.ndarray"}
+            lists = {name: _split(kept[name]) for name in _LISTS}
+            groups = [tuple(group) for group in json.loads(bytes(kept["groups"]))]
+            return Log(tip=bytes(kept["tip"]), groups=groups, **lists, **columns)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def save_log(file: Path, log: Log) -> None:
+    """Keep a log."""
+    private_folder(file.parent.parent)
+    private_folder(file.parent)
+    texts = {name: b"\0".join(getattr(log, name)) for name in _LISTS}
+    texts |= {"groups": json.dumps(log.groups).encode(), "tip": log.tip, "version": _VERSION.encode()}
+    columns = {f.name: getattr(log, f.name) for f in fields(Log) if f.type == "np.ndarray"}
+    with whole_file(file) as out:
+        np.savez(out, **{k: np.frombuffer(v, dtype=np.uint8) for k, v in texts.items()}, **columns)
+
+
+def _split(column: np.ndarray) -> list[bytes]:
+    return bytes(column).split(b"\0") if len(column) else []

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO
 
 from hush_core.errors import InputError
 
@@ -84,13 +85,7 @@ def pieces(command: Sequence[str], where: str, stdin: bytes = b"") -> Iterator[b
             given = stack.enter_context(tempfile.TemporaryFile())
             given.write(stdin)
             given.seek(0)
-        process = subprocess.Popen(
-            command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean_environment()
-        )
-        stack.callback(process.wait)
-        stack.callback(process.kill)
-        with contextlib.suppress(AttributeError, OSError):
-            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+        process = _started(stack, command, given, subprocess.PIPE)
         assert process.stdout is not None
         output = stack.enter_context(process.stdout)
         with contextlib.suppress(OSError, AttributeError):  # git works on while we write to disk
@@ -137,18 +132,9 @@ def writing(command: Sequence[str], where: str, out: int, most: int) -> Iterator
         InputError: likewise, if git was silent for QUIET_SECONDS.
     """
     with contextlib.ExitStack() as stack:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-            env=clean_environment(),
-        )
-        stack.callback(process.wait)
-        stack.callback(process.kill)
+        process = _started(stack, command, subprocess.DEVNULL, out)
         with contextlib.suppress(AttributeError, OSError):
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
-            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
 
         def wait() -> None:
             place, since = -1, time.monotonic()
@@ -164,6 +150,20 @@ def writing(command: Sequence[str], where: str, out: int, most: int) -> Iterator
                     raise _silent(where)
 
         yield wait
+
+
+def _started(
+    stack: contextlib.ExitStack, command: Sequence[str], stdin: int | IO[bytes], stdout: int
+) -> subprocess.Popen[bytes]:
+    """A git within its limits of memory, which ends with the stack."""
+    process = subprocess.Popen(
+        command, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, env=clean_environment()
+    )
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    with contextlib.suppress(AttributeError, OSError):
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    return process
 
 
 def _read(descriptor: int, where: str) -> Iterator[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -12,16 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
-from hush_core.corpus.git.blobs import SKIP_REASONS, store_blobs
+from hush_core.corpus.git.blobs import store_blobs
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
-from hush_core.corpus.paths import Paths, match_path, printable_path
+from hush_core.corpus.paths import Paths
 from hush_core.corpus.skipped import Skipped
 
-__all__ = ["SKIP_REASONS", "File", "Tree", "match_path", "printable_path", "read_tree"]
-
 OWNERS = (b"CODEOWNERS", b".github/CODEOWNERS", b"docs/CODEOWNERS", b".gitlab/CODEOWNERS")
-"""Where hosts look for CODEOWNERS."""
+"""Where hosts look for CODEOWNERS; read also where they are not trained on."""
 
 
 class File(NamedTuple):
@@ -64,17 +62,6 @@ class Tree:
     completions: np.ndarray | None = field(default=None, repr=False)
     """Of a table with `loss_on: completions`: (k, 3) int64, file, start and end of what is learned; sorted."""
 
-    @property
-    def files(self) -> Sequence[File]:
-        """The files as values, made on the spot: for tests and for small trees."""
-        p = self.paths
-        columns = zip(self.path.tolist(), self.blob.tolist(), strict=True)
-        return [File(p.raw[i], p.shown[i], p.matched[i], b, p.language[i]) for i, b in columns]
-
-    @property
-    def blobs(self) -> BlobStore:
-        return self.contents
-
 
 class Entry(NamedTuple):
     """One line of `ls-tree`; `size` is 0 for a submodule."""
@@ -90,20 +77,15 @@ def read_tree(
     view: CleanView,
     source: str,
     max_file_bytes: int,
-    contents: BlobStore | None = None,
-    paths: Paths | None = None,
+    contents: BlobStore,
+    paths: Paths,
 ) -> Tree:
     """Read all files of the view's commit into `contents`.
 
     Raises:
         InputError: an object is missing or damaged (a partial clone).
     """
-    contents, paths = (
-        contents if contents is not None else BlobStore(),
-        paths if paths is not None else Paths(),
-    )
     skipped = Skipped()
-    found: list[tuple[bytes, bytes]] = []
     wanted: dict[bytes, int] = {}
     present = {}
     for entry in tree_entries(view):
@@ -118,30 +100,24 @@ def read_tree(
             else:
                 wanted[entry.blob] = entry.size
     found = [(path, blob) for path, blob in present.items() if blob in wanted]
-    path, blob = keep(view, found, wanted, contents, paths, skipped)
-    return Tree(
-        source,
-        view.commit,
-        paths,
-        contents,
-        path,
-        blob,
-        skipped,
-        owners=special(view, present, OWNERS),
-        present=frozenset(present),
-        origin=view.path,
-    )
+    return tree_with(view, source, found, wanted, present, contents, paths, skipped)
 
 
-def keep(
+def tree_with(
     view: CleanView,
+    source: str,
     found: Iterable[tuple[bytes, bytes]],
     wanted: Mapping[bytes, int],
+    present: Mapping[bytes, bytes],
     contents: BlobStore,
     paths: Paths,
     skipped: Skipped,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bring the `wanted` blobs (with their sizes) into `contents`; (path, blob) columns of readable files."""
+) -> Tree:
+    """Bring the `wanted` blobs (with their sizes) into `contents`; the tree of the readable files found.
+
+    Args:
+        found: (path, blob) of every file. present: path → blob in the revision itself.
+    """
     reasons = store_blobs(view, wanted, contents)
     numbers = {b: contents.number(b) for b in wanted}
     path_column, blob_column = array("i"), array("i")
@@ -152,12 +128,18 @@ def keep(
         else:
             path_column.append(paths.add(path))
             blob_column.append(number)
-    return np.array(path_column, dtype=np.int32), np.array(blob_column, dtype=np.int32)
-
-
-def special(view: CleanView, present: Mapping[bytes, bytes], names: Iterable[bytes]) -> tuple[bytes, ...]:
-    """The contents of a few files of the revision, also of those that are not trained on."""
-    return tuple(view.small(present[name], name) for name in names if name in present)
+    return Tree(
+        source,
+        view.commit,
+        paths,
+        contents,
+        np.array(path_column, dtype=np.int32),
+        np.array(blob_column, dtype=np.int32),
+        skipped,
+        owners=tuple(view.small(present[name], name) for name in OWNERS if name in present),
+        present=frozenset(present),
+        origin=view.path,
+    )
 
 
 def tree_entries(view: CleanView) -> Iterator[Entry]:

@@ -6,6 +6,8 @@ are read for addresses only and are never trained on.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
@@ -13,7 +15,7 @@ from hush_core.corpus.git.blobs import Walk
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
 from hush_core.corpus.git.history_log import FILE, SUBMODULE, SYMLINK
-from hush_core.corpus.git.tree import OWNERS, Tree, keep, special, tree_entries
+from hush_core.corpus.git.tree import Tree, tree_entries, tree_with
 from hush_core.corpus.paths import Paths
 from hush_core.corpus.skipped import Skipped
 from hush_core.errors import InputError
@@ -53,27 +55,16 @@ def read_versions(
         )
     sizes = walk.sizes(files)
     wanted = {b: size for b, size in sizes.items() if size <= max_file_bytes}
-    found = [(log.paths[p], blob) for p, b in pairs.tolist() if sizes[blob := log.blobs[b]] <= max_file_bytes]
+    found = []
     for p, b in pairs.tolist():
-        if sizes[log.blobs[b]] > max_file_bytes:
+        if log.blobs[b] in wanted:
+            found.append((log.paths[p], log.blobs[b]))
+        else:
             skipped.note("too_large", log.paths[p])
-    path, blob = keep(view, found, wanted, contents, paths, skipped)
     present = {e.path: e.blob for e in tree_entries(view) if e.kind == "blob" and e.mode != "120000"}
-    return Tree(
-        source,
-        view.commit,
-        paths,
-        contents,
-        path,
-        blob,
-        skipped,
-        owners=special(view, present, OWNERS),
-        present=frozenset(present),
-        origin=view.path,
-        mode="history",
-        history=history,
-        facts={"blobs_reachable": len(reachable), "blobs_covered": len(reachable & (files | links))},
-    )
+    tree = tree_with(view, source, found, wanted, present, contents, paths, skipped)
+    facts = {"blobs_reachable": len(reachable), "blobs_covered": len(reachable & (files | links))}
+    return replace(tree, mode="history", history=history, facts=facts)
 
 
 def warnings_of(history: History) -> list[str]:

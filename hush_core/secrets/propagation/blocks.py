@@ -7,6 +7,7 @@ decoded as one, so that few long texts are searched, not many short ones. A deci
 
 from __future__ import annotations
 
+import base64
 import binascii
 import re
 from bisect import bisect_right
@@ -16,7 +17,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from hush_core.secrets.propagation.gate import BASE32, CALLS, LEAST_DIGITS, LONG_RUN, seeds
+from hush_core import linear
+from hush_core.secrets.propagation.gate import BASE32, CALLS, FRAMED, LEAST_DIGITS, LONG_RUN, seeds
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 from hush_core.secrets.propagation.lists import lists
 from hush_core.secrets.propagation.runs import Alphabet, Run
@@ -54,17 +56,11 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
         if row == lower:
             if _SMALL32_ROW.match(row):
                 small.append(place)
-        elif row != row.upper() and _DIGIT.search(
-            text, place, place + 4 * LONG_RUN
-        ):  # as bytes of all kinds are
-            mixed.add(place)
+        elif row != row.upper() and _DIGIT.search(text, place, place + 4 * LONG_RUN):
+            mixed.add(place)  # as bytes of all kinds are
+    places = sorted({*found.ascii64, *mixed})
     for code, runs in (
-        (
-            BASE64_CODE,
-            _BASE64.runs(
-                text, sorted({*found.ascii64, *mixed}), lambda at: at in mixed or _is_text(text, at)
-            ),
-        ),
+        (BASE64_CODE, _BASE64.runs(text, places, lambda at: at in mixed or _is_text(text, at))),
         (HEX_CODE, _HEX.runs(text, found.hex)),
         (BASE32_CODE, _BASE32.runs(text, found.base32)),
         (BASE32_CODE, _SMALL32.runs(text, small)),
@@ -154,3 +150,31 @@ class Blocks:
         last = min(last, end_of_run)
         run, before = self._runs[number], self._before[number]
         return run.place(first - before), run.rest(last - 1 - before), True
+
+
+_FRAMED = linear.compile(rb"<~([!-uz\s]{10,})~>")
+_GROUP = re.compile(rb"z|[!-u](?:\s*[!-u]){0,4}")
+
+
+def ascii85(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
+    """One layer of all ASCII85 between `<~` and `~>`, as Adobe writes it; without these signs any text in one piece
+    might be it. A longer value moves all that follows."""
+    if FRAMED not in kinds:
+        return
+    found = []
+    for match in _FRAMED.finditer(below.text):
+        try:
+            text = base64.a85decode(match[1])
+        except ValueError:
+            continue
+        found.append((text, match.start(1), match.end(1)))
+    if not found:
+        return
+
+    def place(number: int, start: int, end: int | None) -> Place:
+        _, begin, until = found[number]
+        groups = starts.setdefault(number, [m.start() for m in _GROUP.finditer(below.text, begin, until)])
+        return groups[start // 4], until, True
+
+    starts: dict[int, list[int]] = {}
+    yield joined(below, "ascii85", [text for text, _, _ in found], place)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hush_core.secrets.propagation.hash_table import HashTable, distinct
 from hush_core.secrets.propagation.winnowing import WHITESPACE, WINDOW, Fingerprints, K, fingerprints
 
 COMMON = 16
@@ -29,6 +28,9 @@ WITHIN = 16
 GAP = 8
 """Unshared fingerprints (about 70 bytes without blanks) taken for an edit, inside a region or at its border."""
 
+_LOOKS = 12
+"""In a bucket; beyond them the table is searched by halves, so that no choice of hashes makes it slow."""
+_MOST_BITS = 25
 _PENDING = 1 << 20  # fingerprints gathered before they are merged into the sorted table
 
 
@@ -37,14 +39,12 @@ class Copy:
     """Bytes [start, end) of the content copy tagged code of secret number `index`.
 
     The range reaches as far as copied bytes possibly can, and GAP fingerprints further on both sides. So an edit at
-    the border of a copied function is tied to the secret as an edit inside it is. containment: from the first
-    shared fingerprint to the last, common ones aside, the share in (0, 1] that is shared.
+    the border of a copied function is tied to the secret as an edit inside it is.
     """
 
     index: int
     start: int
     end: int
-    containment: float
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,7 @@ class CopyIndex:
             untagged: the contents of all other documents, each content once. Revisions of one file must be
                 given as one (the newest): twenty revisions of one pasted file would make the paste common.
             common: a fingerprint in more untagged documents than this is dropped.
-
-        Raises:
-            ValueError: common is negative, or a secret is out of range.
         """
-        if common < 0:
-            raise ValueError("common must be at least 0")
         table, too_short = _tagged_table(tagged)
         known = HashTable.of(table.hashes)
         counts = np.zeros(len(known), np.uint32)
@@ -139,7 +134,7 @@ class CopyIndex:
             left, right = one - 1 - GAP, last + 1 + GAP
             start = int(prints.starts[left]) + 1 if left >= 0 else 0
             end = int(prints.ends[right]) - 1 if right < len(prints) else len(content)
-            yield Copy(int(owner[a]), start, end, (b - a) / (last - one + 1))
+            yield Copy(int(owner[a]), start, end)
 
 
 @dataclass(frozen=True)
@@ -157,8 +152,6 @@ def _tagged_table(tagged: Iterable[tuple[int, bytes]]) -> tuple[_Table, dict[int
     waiting = 0
     too_short: dict[int, int] = {}
     for secret, content in tagged:
-        if not 0 <= secret < 2**32:
-            raise ValueError("a secret's number must be at least 0 and below 2**32")
         hashes = distinct(fingerprints(content).hashes)
         n = len(hashes)
         if len(content.translate(None, WHITESPACE)) < K + WINDOW - 1:
@@ -216,3 +209,60 @@ def _dense(place: np.ndarray, cluster: np.ndarray, hashes: np.ndarray, worth: np
 def _count(owners: np.ndarray) -> dict[int, int]:
     secrets, times = np.unique(owners, return_counts=True)
     return dict(zip(secrets.tolist(), times.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class HashTable:
+    """Distinct uint64 hashes, ascending, with a directory of buckets by their upper bits. Make it with `of`.
+
+    A search by halves in millions of hashes misses the processor's cache at every step; the directory leads
+    beside the place.
+    """
+
+    hashes: np.ndarray = field(repr=False)
+    _bits: int
+    _first: np.ndarray = field(repr=False)  # by bucket, where it begins; one more at the end
+
+    @classmethod
+    def of(cls, hashes: np.ndarray) -> HashTable:
+        """`hashes` in any order; repeats count once."""
+        hashes = distinct(hashes)
+        bits = min(max(len(hashes), 1).bit_length() + 1, _MOST_BITS)
+        edges = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+        first = np.append(np.searchsorted(hashes, edges), len(hashes))
+        return cls(hashes, bits, first.astype(np.int32 if len(hashes) < 1 << 31 else np.int64))
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def find(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(where in the table, which of the hashes) of those that are there; `which` ascending."""
+        bucket = hashes >> np.uint64(64 - self._bits)
+        at, end = self._first[bucket], self._first[bucket + np.uint64(1)]
+        left = np.flatnonzero(at < end)
+        at, end = at[left].astype(np.int64), end[left]
+        places, which = [], []
+        for _ in range(_LOOKS):
+            if not len(left):
+                break
+            same = self.hashes[at] == hashes[left]
+            places.append(at[same])
+            which.append(left[same])
+            on = ~same & (at + 1 < end)
+            at, end, left = at[on] + 1, end[on], left[on]
+        if len(left):
+            at = np.minimum(np.searchsorted(self.hashes, hashes[left]), len(self.hashes) - 1)
+            same = self.hashes[at] == hashes[left]
+            places.append(at[same])
+            which.append(left[same])
+        if not which:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        found, place = np.concatenate(which), np.concatenate(places)
+        order = np.argsort(found)
+        return place[order], found[order]
+
+
+def distinct(hashes: np.ndarray) -> np.ndarray:
+    """Ascending, each once; np.unique takes four times as long here."""
+    hashes = np.sort(hashes)
+    return hashes[np.append(True, hashes[1:] != hashes[:-1])] if len(hashes) else hashes

@@ -10,21 +10,29 @@ linear in its size for any content.
 
 from __future__ import annotations
 
+import bz2
+import lzma
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from hush_core.secrets.propagation.ascii85 import ascii85
-from hush_core.secrets.propagation.blocks import blocks
-from hush_core.secrets.propagation.compressed import MOST, unpacked
+from hush_core.secrets.propagation.blocks import ascii85, blocks
 from hush_core.secrets.propagation.escapes import ESCAPES, around_escapes, quoted_printable, utf16
 from hush_core.secrets.propagation.gate import QUOTED, UTF16, kinds
-from hush_core.secrets.propagation.layers import Layer
+from hush_core.secrets.propagation.layers import BLOCK, Layer, joined
 from hush_core.secrets.propagation.layouts import squeezed
 
 MAX_BLOCKS = 2
 BUDGET = 16
 SPARE = 4 << 20
+MOST = 8 << 20
+"""Bytes that one text may unfold to: what is behind them is not looked at."""
+MOST_TRIED = 256
+"""Beginnings of compressed bytes that are tried in one text."""
+_XZ_MEMORY = 64 << 20
+_BEGINS = (b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
+"""What gzip, bzip2, xz, members of zip files and zlib begin with."""
 
 
 class TooMuch(Exception):
@@ -105,3 +113,47 @@ def _chain(layer: Layer, held: frozenset[int]) -> Layer:
         if kind in held or layer is not begun:
             layer = escape(layer) or layer
     return layer
+
+
+def unpacked(below: Layer) -> Layer | None:
+    """All of it, out of gzip, zlib, bzip2, xz and the members of a zip file; None if it is not compressed. A longer
+    value changes all of what is compressed."""
+    if below.kind != BLOCK:
+        return None
+    texts, starts = [], []
+    left = MOST
+    for begin in _beginnings(below.text):
+        if left > 0 and (text := _unfolded(below.text, begin, left)):
+            texts.append(text)
+            starts.append(begin)
+            left -= len(text)
+    if not texts:
+        return None
+    return joined(below, "compressed", texts, lambda number, start, end: (starts[number], None, True))
+
+
+def _beginnings(text: bytes) -> list[int]:
+    found: list[int] = []
+    for sign in _BEGINS:
+        place = text.find(sign)
+        while place >= 0 and len(found) < MOST_TRIED:
+            found.append(place)
+            place = text.find(sign, place + 1)
+    return sorted(found)
+
+
+def _unfolded(text: bytes, begin: int, most: int) -> bytes:
+    """At most so many bytes of what begins there; none where it is no such thing."""
+    data = memoryview(text)[begin:]
+    try:
+        if text.startswith(b"BZh", begin):
+            return bz2.BZ2Decompressor().decompress(data, most)
+        if text.startswith(b"\xfd", begin):
+            return lzma.LZMADecompressor(memlimit=_XZ_MEMORY).decompress(data, most)
+        if text.startswith(b"PK", begin):
+            sizes = bytes(data[26:30])
+            data = data[30 + int.from_bytes(sizes[:2], "little") + int.from_bytes(sizes[2:], "little") :]
+            return zlib.decompressobj(-15).decompress(data, most)
+        return zlib.decompressobj(47).decompress(data, most)
+    except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError):
+        return b""

@@ -40,15 +40,9 @@ begins with a NUL, which `re` finds by memchr."""
 _ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {
-    b"n": b"\n",
-    b"t": b"\t",
-    b"r": b"\r",
-    b"b": b"\b",
-    b"f": b"\f",
-    b"v": b"\v",
-    b"a": b"\a",
+    b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"f": b"\f", b"v": b"\v", b"a": b"\a",
     b"e": b"\x1b",
-}
+}  # fmt: skip
 
 
 def _backslash(match: re.Match[bytes]) -> bytes:
@@ -71,10 +65,6 @@ def _backslash(match: re.Match[bytes]) -> bytes:
 def _percent(match: re.Match[bytes]) -> bytes:
     token = match[0]
     return _character(int(token[2:], 16)) if token[1] == 0x75 else bytes.fromhex(token[1:].decode())
-
-
-def _entity(match: re.Match[bytes]) -> bytes:
-    return _character_of(match[0])
 
 
 @lru_cache(1 << 12)
@@ -107,10 +97,6 @@ def _plain(token: bytes) -> bytes:
     if unicodedata.category(character) == "Zs":
         return b" "
     return unicodedata.normalize("NFKC", character).encode()
-
-
-def _odd(match: re.Match[bytes]) -> bytes:
-    return _plain(match[0])
 
 
 def _character(code: int) -> bytes:
@@ -175,11 +161,12 @@ def percents(below: Layer) -> Layer | None:
 
 
 def entities(below: Layer) -> Layer | None:
-    return _undone(below, _ENTITY, _entity, "html") if b"&" in below.text else None
+    return _undone(below, _ENTITY, lambda m: _character_of(m[0]), "html") if b"&" in below.text else None
 
 
 def odd_characters(below: Layer) -> Layer | None:
-    return None if below.kind == BLOCK or below.text.isascii() else _undone(below, _ODD, _odd, "unicode")
+    plain = below.kind == BLOCK or below.text.isascii()
+    return None if plain else _undone(below, _ODD, lambda match: _plain(match[0]), "unicode")
 
 
 def utf16(below: Layer) -> Layer | None:
@@ -214,12 +201,7 @@ def around_escapes(below: Layer, kinds: frozenset[int]) -> Layer | None:
     return joined(below, "", [text[start:end] for start, end in pieces], place, below.kind)
 
 
-ESCAPES = {
-    BACKSLASH: backslashes,
-    PERCENT: percents,
-    ENTITY: entities,
-    STRANGE: odd_characters,
-}
+ESCAPES = {BACKSLASH: backslashes, PERCENT: percents, ENTITY: entities, STRANGE: odd_characters}
 """In the order in which they are undone."""
 _TOKENS = {BACKSLASH: _BACKSLASH, PERCENT: _PERCENT, ENTITY: _ENTITY}
 

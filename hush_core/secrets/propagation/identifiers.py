@@ -147,9 +147,8 @@ def _defined(parsed: Parsed) -> Iterator[tuple[int, int]]:
     anywhere = frozenset(_DEFINES[parsed.grammar].split())
     outside = frozenset(_DEFINES_OUTSIDE.get(parsed.grammar, "").split())
     no, members_only, yes = 0, 1, 2
-    above: list[
-        tuple[str, int, bool, bool, bool]
-    ] = []  # kind, defining, in a function, has body, is function
+    # kind, defining, in a function, has body, is function
+    above: list[tuple[str, int, bool, bool, bool]] = []
     for depth, field, node in visit(parsed):
         del above[depth:]
         kind = node.type
@@ -233,14 +232,7 @@ class Mentions:
         Args:
             names: what the tagged files define; must be in `sought`.
             at_most: rare is in at most so many files; must not exceed the one given at construction.
-
-        Raises:
-            ValueError: a larger `at_most` than at construction, or names that were not searched for.
         """
-        if at_most > self._at_most:
-            raise ValueError(f"at_most = {at_most} exceeds {self._at_most}, up to which files were recorded")
-        if not names <= self._sought:
-            raise ValueError("some of the names were not searched for when the files were read")
         found: Counter[int] = Counter()
         common = 0
         for name in names:

@@ -4,8 +4,7 @@ A propagator gets the corpus, the config, the secrets found so far and their lab
 secret, what else holds it). They run in the order of PROPAGATORS, each on the labels of those before; then every
 value is searched for, and exact copies are labelled (`LabelTable.held`).
 
-Each of ours is a file and begins with what the detectors gave (`seeds.py`), not with what the others added. A file
-that imports a tagged one is no reason to look for copies of the importer. Reasons begin with "propagated:".
+Ours are in `spreaders.py`. Reasons begin with "propagated:".
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.scans import scan_contents
 from hush_core.secrets.labels import LabelTable
-from hush_core.secrets.propagation.importers import importers
-from hush_core.secrets.propagation.mentions import mentioners
-from hush_core.secrets.propagation.near_copies import near_copies
+from hush_core.secrets.propagation.spreaders import importers, mentioners, near_copies
 from hush_core.secrets.propagation.value_search import CUT, Hit, SearchTerm, ValueSearch, is_slow
 from hush_core.secrets.propagation.value_versions import VersionSearch
 

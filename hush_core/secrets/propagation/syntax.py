@@ -36,19 +36,15 @@ limits it is not the same on every machine. What it stops is reported apart, as 
 LIMITS = ("too_large", "too_deep", "too_many_steps", "too_slow")
 """Why a content has no tree."""
 
-_GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "go": ("tree_sitter_go", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-}
-LANGUAGES = frozenset(_GRAMMARS)
-"""Names as `corpus.language_of` gives them, and "tsx"."""
+
+def grammar_of(language: str, path: str) -> str:
+    """The grammar of a file whose language is as `corpus.language_of` gives it.
+
+    >>> grammar_of("typescript", "a.tsx"), grammar_of("typescript", "a.ts")
+    ('tsx', 'typescript')
+    """
+    return "tsx" if language == "typescript" and path.endswith(".tsx") else language
+
 
 _QUOTED = {
     "python": "comment string_content",
@@ -62,6 +58,8 @@ _QUOTED = {
     "cpp": "comment string_literal raw_string_literal",
 }
 """Nodes that are no code; what is interpolated into a string is beside these, not within."""
+LANGUAGES = frozenset(_QUOTED)
+"""Names as `grammar_of` gives them."""
 
 _GENERIC = frozenset(("java", "cpp", "rust", "typescript"))
 """Grammars in which `<` may open something."""
@@ -192,7 +190,8 @@ def _outside(parsed: Parsed, positions: list[int]) -> Iterator[int]:
 
 
 class _Guard:
-    """Called every hundred actions; true once a limit is met, which it then names."""
+    """Called every hundred actions; true once a limit is met, which it then names. Time is asked for every time, as
+    an action may read all of a text; first the cheap clock."""
 
     def __init__(self, size: int) -> None:
         self.limit = ""
@@ -205,9 +204,7 @@ class _Guard:
         if self._steps < 0:
             self.limit = "too_many_steps"
         elif time.perf_counter() > self._soonest and time.thread_time() > self._end:
-            self.limit = (
-                "too_slow"  # asked every time, as an action may read all of a text; first the cheap clock
-            )
+            self.limit = "too_slow"
         return bool(self.limit)
 
 
@@ -227,8 +224,9 @@ def _too_deep(grammar: str, content: bytes) -> bool:
 
 @cache
 def _language(grammar: str) -> tree_sitter.Language:
-    module, function = _GRAMMARS[grammar]
-    return tree_sitter.Language(getattr(import_module(module), function)())
+    both = grammar in ("typescript", "tsx")  # one module holds the two
+    module = import_module(f"tree_sitter_{'typescript' if both else grammar}")
+    return tree_sitter.Language(getattr(module, f"language_{grammar}" if both else "language")())
 
 
 @cache

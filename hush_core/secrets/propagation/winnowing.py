@@ -46,27 +46,19 @@ class Fingerprints:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def __repr__(self) -> str:
-        return f"Fingerprints({len(self)})"
-
 
 def fingerprints(content: bytes, k: int = K, window: int = WINDOW) -> Fingerprints:
     """The winnowed fingerprints of a document; time and memory are linear in its size.
 
     Args:
         content: any bytes.
-        k: bytes of a gram, whitespace aside; at least 1.
-        window: how many neighbouring grams share one fingerprint; at least 1.
+        k: bytes of a gram, whitespace aside; 1 to 4096.
+        window: how many neighbouring grams share one fingerprint; 1 to 4096.
 
     Returns:
         No fingerprint where fewer than k bytes are not whitespace; one where there is less than a window.
         Where one hash repeats (a rule of dashes, a table of zeros) at most two in `window` bytes are kept.
-
-    Raises:
-        ValueError: k or window is below 1, or k is above 4096.
     """
-    if not (1 <= k <= 4096 and 1 <= window <= 4096):
-        raise ValueError("k and window must be between 1 and 4096")
     data = np.frombuffer(content.translate(None, WHITESPACE), np.uint8)
     grams = len(data) - k + 1
     if grams < 1:

@@ -4,13 +4,13 @@ import stat
 
 import numpy as np
 import pytest
+from extracting import KEY
+from extracting import job as job_of
 
-from hush_core.config import parse_config
 from hush_core.corpus.blob_cache import BlobCache
 from hush_core.corpus.git import blobs
 from hush_core.secrets import extract
 
-KEY = b"k" * 32
 LINES = b"".join(b"line %d of the file\n" % i for i in range(40))
 
 
@@ -19,16 +19,11 @@ def job(make_repo, tmp_path):
     repo = make_repo("repo")
     repo.commit({f"f{i}.txt": b"%d\n" % i + LINES for i in range(6)} | {"picture.bin": b"\0\1"})
     repo.commit({"f1.txt": b"changed\n" + LINES})
-    secret = {"id": "p", "kind": "path", "globs": ["f1*"], "level": 1e-3, "spread": {"copies": False}}
-    data = {
-        "version": 1,
-        "repos": [{"path": str(repo.path), "mode": "history"}],
-        "secrets": [secret],
-        "train": {"rounds": 1, "batch": 1},
-    }
+    secret = {"id": "p", "kind": "path", "globs": ["f1*"], "spread": {"copies": False}}
+    config = job_of([repo], [secret], "history", chunk_bytes=1024)
 
     def run():
-        return extract(parse_config(data, where="test", folder=tmp_path), KEY, cache=tmp_path / "cache")
+        return extract(config, KEY, cache=tmp_path / "cache")
 
     return repo, run
 

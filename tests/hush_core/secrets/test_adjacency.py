@@ -13,13 +13,13 @@ import quopri
 import random
 import string
 import textwrap
-from pathlib import Path
+from functools import partial
 from urllib.parse import quote
 
 import numpy as np
 import pytest
+from extracting import CREDENTIALS, KEY, job, named
 
-from hush_core.config import parse_config
 from hush_core.corpus.chunks import Layout
 from hush_core.secrets import extract
 from hush_core.secrets.coverage import published
@@ -27,7 +27,6 @@ from hush_core.secrets.propagation.runs import Run
 from hush_core.weights import assign_roles, with_role
 from hush_core.weights.roles import HELD_OUT
 
-KEY = b"k" * 32
 SOURCE = inspect.getsource(argparse).encode()
 CHUNK = 1024
 LENGTHS = (36, 51, 61, 22, 90)
@@ -39,16 +38,7 @@ def token(n: int, seed: int) -> bytes:
     return "".join(random.Random(f"{n}/{seed}").choices(string.ascii_letters + string.digits, k=n)).encode()
 
 
-def job(repo, secrets, mode="tree", **keys):
-    data = {
-        "version": 1,
-        "repos": [{"path": str(repo.path), "mode": mode, "name": "r"}],
-        "secrets": [{"level": 1e-3, **s} for s in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": CHUNK,
-        **keys,
-    }
-    return parse_config(data, where="test", folder=Path("/"))
+job = partial(job, chunk_bytes=CHUNK)
 
 
 def ids_held_out(result) -> np.ndarray:
@@ -125,7 +115,6 @@ def files(value: bytes, other: bytes) -> dict[str, bytes]:
     }
 
 
-CREDENTIALS = {"id": "creds", "kind": "credentials"}
 PATTERNS = {"id": "keys", "kind": "patterns", "bits": 25}
 
 
@@ -146,7 +135,8 @@ def runs(make_repo, tmp_path):
                 repo.commit(files(value, b"osprey-nebula" + b"!" * commit) | extra)
             if secret is PATTERNS:
                 secret = PATTERNS | {"file": str(tmp_path / "patterns.txt")}
-            results.append(extract(job(repo, [secret, names], mode, public=["third_party/**"]), KEY))
+            config = job([named(repo) | {"mode": mode}], [secret, names], public=["third_party/**"])
+            results.append(extract(config, KEY))
         return results
 
     return make
@@ -215,7 +205,7 @@ def test_rare_words_in_any_spelling_are_spans_of_their_own(make_repo, tmp_path):
         words = (b"Quetzalcoatl", "Na\u00efvet\u00e9".encode(), b"quetzalcoatl", "na\u00efVET\u00c9".encode())
         body = b"".join(b"%s %s\n" % (b"lorem ipsum " * 90, word) for word in words)
         repo.commit({"a.txt": name + b"\n" + body, "b.txt": body})
-        result = extract(job(repo, secrets), KEY)
+        result = extract(job([repo], secrets), KEY)
         rows = result.edges.join(result.secrets, on="secret_id").join(result.examples, on="example_id")
         words_only = rows.filter(rows["kind"] == "rare_words")
         assert words_only.height >= 8

@@ -4,17 +4,15 @@ import base64
 import json
 import random
 import string
-from pathlib import Path
 
 import pytest
+from extracting import CREDENTIALS, KEY, job, named
 
 from flows.reports.coverage_notes import coverage_notes
-from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.coverage import published
 
-KEY = b"k" * 32
 EXAMPLE, REAL = ("ghp_" + "".join(random.Random(s).choices(string.ascii_letters, k=36)) for s in "ba")
 FILLER = "def step(value):\n    return value + 1\n" * 4
 MANUAL = {"docs/manual.md": f"export GITHUB_TOKEN={EXAMPLE}\n", "deploy/run.py": f'TOKEN = "{REAL}"\n'}
@@ -29,15 +27,11 @@ def extracted(make_repo):
         repo = make_repo(f"repo{next(count)}")
         files = {name: (text + FILLER).encode() for name, text in files.items()}
         repo.commit(files | {"vault/x.py": b"LIMIT = 3\n"})
-        job = {
-            "version": 1, "repos": [{"path": str(repo.path), "name": "r"}], "train": {"rounds": 1, "batch": 1},
-            "chunk_bytes": 64,
-            "secrets": [
-                {"id": "creds", "kind": "credentials", "level": 1e-3, "documentation": documentation, **entry},
-                {"id": "vault", "kind": "path", "globs": ["vault/"], "level": 1e-3, "bits": 20},
-            ],
-        }  # fmt: skip
-        return extract(parse_config(job, where="job.yaml", folder=Path("/")), KEY)
+        secrets = [
+            {**CREDENTIALS, "documentation": documentation, **entry},
+            {"id": "vault", "kind": "path", "globs": ["vault/"], "bits": 20},
+        ]
+        return extract(job([named(repo)], secrets), KEY)
 
     return run
 
@@ -114,14 +108,11 @@ def test_paths_of_one_source_allow_nothing_in_another(make_repo):
         repos.append({"path": str(repo.path), "name": label})
 
     def left_out(*documentation):
-        job = {
-            "version": 1, "repos": repos, "train": {"rounds": 1, "batch": 1}, "chunk_bytes": 64,
-            "secrets": [
-                {"id": "creds", "kind": "credentials", "level": 1e-3, "documentation": list(documentation)},
-                {"id": "x", "kind": "path", "globs": ["x.py"], "level": 1e-3, "bits": 20},
-            ],
-        }  # fmt: skip
-        result = extract(parse_config(job, where="job.yaml", folder=Path("/")), KEY)
+        secrets = [
+            {**CREDENTIALS, "documentation": list(documentation)},
+            {"id": "x", "kind": "path", "globs": ["x.py"], "bits": 20},
+        ]
+        result = extract(job(repos, secrets), KEY)
         told = result.coverage["secrets"]["creds"].get("documentation", {})
         return result, {state for state, of in told.items() if of}
 

@@ -7,56 +7,18 @@ import json
 import logging
 import os
 import random
-import string
-from pathlib import Path
 
 import polars as pl
 import pytest
+from extracting import ALNUM, CREDENTIALS, KEY, held, job, token
 
-from hush_core.config import parse_config
 from hush_core.errors import InputError
-from hush_core.secrets import Extraction, extract, source_revisions
+from hush_core.secrets import extract, source_revisions
 from hush_core.secrets.priors import LEVELS
-
-KEY = b"k" * 32
-ALNUM = string.ascii_letters + string.digits
 
 
 def draw(n: int, seed: int = 0, alphabet: str = ALNUM) -> str:
     return "".join(random.Random(f"{n}/{seed}").choices(alphabet, k=n))
-
-
-def token(seed: int = 0) -> str:
-    return "ghp_" + draw(36, seed)
-
-
-def job(repos, secrets, **keys):
-    data = {
-        "version": 1,
-        "repos": [r if isinstance(r, dict) else {"path": str(r.path)} for r in repos],
-        "secrets": [{"level": 1e-3, **s} for s in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": 64,
-        **keys,
-    }
-    return parse_config(data, where="test", folder=Path("/"))
-
-
-CREDENTIALS = {"id": "creds", "kind": "credentials"}
-
-
-def held(result: Extraction, secret: str = "") -> dict[tuple[str, str, int], str]:
-    """(source, path, start) → reason, for the secrets whose name starts with `secret`."""
-    rows = (
-        result.edges.join(result.examples, on="example_id")
-        .join(result.secrets, on="secret_id")
-        .filter(pl.col("name").str.starts_with(secret))
-    )
-    return {(s, p, a): r for s, p, a, r in rows.select("source", "path", "start", "reason").iter_rows()}
-
-
-def paths(result: Extraction, secret: str = "") -> set[str]:
-    return {path for _, path, _ in held(result, secret)}
 
 
 def test_a_secret_where_a_border_would_be_moves_the_border(make_repo):
@@ -213,17 +175,6 @@ def test_contributors_through_merges_mailmap_renames_and_other_repositories(make
         ("other", "import/q.txt"),
     }
     assert result.coverage["repositories"]["repo"]["history_commits"] == 5
-
-
-def test_a_shallow_clone_is_refused_for_contributors_only(make_repo, tmp_path):
-    repo = make_repo()
-    repo.commit({"a": b"1\n"})
-    repo.commit({"a": b"2\n"})
-    repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
-    shallow = {"path": str(tmp_path / "shallow")}
-    with pytest.raises(InputError, match="shallow"):
-        extract(job([shallow], [{"id": "c", "kind": "contributors", "emails": ["*"]}]), KEY)
-    assert len(extract(job([shallow], [{"id": "p", "kind": "path", "globs": ["*"]}]), KEY).edges) == 1
 
 
 def test_public_chunks_with_a_secret_stay_protected(make_repo):
@@ -406,7 +357,7 @@ def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
     secrets = [CREDENTIALS, {"id": "code", "kind": "literals", "file": str(tmp_path / "names"), "bits": 25}]
     result = extract(job([repo], secrets, chunk_bytes=1024), KEY)
     assert len(result.secrets) == 3
-    shown = [result.coverage, repr(result), repr(result.graph), caplog.text, *capfd.readouterr()]
+    shown = [result.coverage, repr(result), caplog.text, *capfd.readouterr()]
     for name in ("examples", "secrets", "edges", "occurrences", "public"):
         frame = getattr(result, name)
         shown.append(frame.drop("text", strict=False).rows())
@@ -431,9 +382,5 @@ def test_what_is_skipped_is_counted_and_not_trained_on(make_repo):
     assert set(result.examples["path"]) == {"a.py"}
     skipped = result.coverage["repositories"]["repo"]["skipped"]
     assert {k: v for k, v in skipped.items() if v} == {
-        "symlink": 1,
-        "too_large": 1,
-        "utf16": 1,
-        "binary": 1,
-        "undecodable": 1,
-    }
+        "symlink": 1, "too_large": 1, "utf16": 1, "binary": 1, "undecodable": 1,
+    }  # fmt: skip

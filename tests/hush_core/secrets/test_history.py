@@ -3,48 +3,20 @@
 from __future__ import annotations
 
 import base64
-import random
 import stat
-import string
-from pathlib import Path
+from functools import partial
 
-import polars as pl
 import pytest
+from extracting import CREDENTIALS, KEY, held, job, token
 
-from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import Extraction, examples, extract, scan_ahead
 from hush_core.secrets.propagation import propagators
 from hush_core.secrets.propagation.value_versions import VersionSearch
 
-KEY = b"k" * 32
-ALNUM = string.ascii_letters + string.digits
-TOKENS = ["ghp_" + "".join(random.Random(i).choices(ALNUM, k=36)) for i in range(4)]
-
-
-def job(repos, secrets, mode="tree", **keys):
-    data = {
-        "version": 1,
-        "repos": [{"path": str(getattr(r, "path", r)), "mode": mode} for r in repos],
-        "secrets": [{"level": 1e-3, **s} for s in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": 16,
-        **keys,
-    }
-    return parse_config(data, where="test", folder=Path("/"))
-
-
-def held(result: Extraction, secret: str = "") -> dict[tuple[str, bytes], str]:
-    """(path, text) → reason."""
-    rows = (
-        result.edges.join(result.examples, on="example_id")
-        .join(result.secrets, on="secret_id")
-        .filter(pl.col("name").str.starts_with(secret))
-    )
-    return {(p, t): r for p, t, r in rows.select("path", "text", "reason").iter_rows()}
-
-
-CREDENTIALS = {"id": "creds", "kind": "credentials"}
+TOKENS = [token(seed) for seed in range(4)]
+job = partial(job, chunk_bytes=16)
+held = partial(held, columns=("path", "text"))
 
 
 def test_a_credential_that_was_removed_is_found_in_history_only(make_repo):
@@ -111,14 +83,17 @@ def test_copies_of_removed_text_are_tagged(make_repo):
     assert not any(p in ("old/open.py", "old/kept.py") for p, _ in held(past))
 
 
-def test_removed_needs_the_whole_history(make_repo, tmp_path):
+def test_removed_files_and_contributors_need_the_whole_history(make_repo, tmp_path):
     repo = make_repo()
     repo.commit({"a": b"1\n"})
     repo.commit({"a": b"2\n"})
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
-    with pytest.raises(InputError, match="shallow"):
-        extract(job([tmp_path / "shallow"], [{"id": "r", "kind": "removed", "paths": ["a"]}]), KEY)
+    for entry in ({"kind": "removed", "paths": ["a"]}, {"kind": "contributors", "emails": ["*"]}):
+        with pytest.raises(InputError, match="shallow") as refused:
+            extract(job([tmp_path / "shallow"], [{"id": "r", **entry}]), KEY)
+        assert "unshallow" in refused.value.hint
     path = {"id": "p", "kind": "path", "globs": ["a"]}
+    assert len(extract(job([tmp_path / "shallow"], [path]), KEY).edges) == 1
     result = extract(job([tmp_path / "shallow"], [path], "history"), KEY)
     assert "shallow" in result.coverage["repositories"]["shallow"]["warnings"][0]
 

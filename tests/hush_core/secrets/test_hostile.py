@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
-import string
 import subprocess
 import zlib
 
 import pytest
+from extracting import KEY, job, token
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from hush_core.config import parse_config
 from hush_core.corpus.git import clean_view
 from hush_core.errors import InputError
 from hush_core.secrets import extract
@@ -22,24 +20,9 @@ from hush_core.secrets.detectors import codeowners
 from hush_core.secrets.detectors.codeowners import Codeowners
 from hush_core.secrets.detectors.path import Globs
 
-KEY = b"k" * 32
-
-
-def token(seed: int = 0) -> str:
-    return "ghp_" + "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=36))
-
 
 def run(repo, secrets, cache=None, **keys):
-    mode = keys.pop("mode", "tree")
-    data = {
-        "version": 1,
-        "repos": [{"path": str(repo.path), "mode": mode}],
-        "secrets": [{"level": 1e-3, **s} for s in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": 64,
-        **keys,
-    }
-    return extract(parse_config(data, where="test", folder=repo.path.parent), KEY, cache=cache)
+    return extract(job([repo], secrets, folder=repo.path.parent, **keys), KEY, cache=cache)
 
 
 def every_kind(folder) -> list[dict]:
@@ -137,16 +120,9 @@ def test_no_glob_takes_more_than_linear_time(pattern):
 
 def test_lines_that_are_no_patterns_are_left_out_in_silence(capfd):
     lines = [
-        "[z-a] @x",
-        "[[:alpha:]]q @x",
-        "[a-\\d] @x",
-        "a\\",
-        "[ @x",
-        "\xff\xfe @x",
-        "** @all",
-        "x[ @x",
+        "[z-a] @x", "[[:alpha:]]q @x", "[a-\\d] @x", "a\\", "[ @x", "\xff\xfe @x", "** @all", "x[ @x",
         "(?{ @x",
-    ]
+    ]  # fmt: skip
     owners = Codeowners("\n".join(lines).encode("latin-1"))
     assert owners.owners("any/file") == {"@all"}
     assert capfd.readouterr() == ("", "")

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import random
 import string
-from pathlib import Path
 
 import polars as pl
 import pytest
+from extracting import CREDENTIALS, KEY, job, named, token
 
-from hush_core.config import parse_config
 from hush_core.secrets import extract
 
-KEY = b"k" * 32
 CHUNK = 64
-TOKEN = "ghp_" + "".join(random.Random(3).choices(string.ascii_letters + string.digits, k=36))
-CREDENTIALS = {"id": "creds", "kind": "credentials"}
+TOKEN = token(3)
 
 
 @pytest.fixture
@@ -30,15 +27,8 @@ def names(tmp_path):
 
 
 def extracted(secrets, repo=None, mode="tree", tables=()):
-    data = {
-        "version": 1,
-        "repos": [{"path": str(repo.path), "mode": mode, "name": "r"}] if repo else [],
-        "tables": list(tables),
-        "secrets": [{"level": 1e-3, **one} for one in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": CHUNK,
-    }
-    return extract(parse_config(data, where="test", folder=Path("/")), KEY)
+    repos = [named(repo) | {"mode": mode}] if repo else []
+    return extract(job(repos, secrets, tables=list(tables)), KEY)
 
 
 def all_text(result) -> bytes:

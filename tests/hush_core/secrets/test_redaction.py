@@ -12,14 +12,13 @@ import json
 import random
 import string
 import textwrap
-from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
 import polars as pl
 import pytest
+from extracting import KEY, job, named
 
-from hush_core.config import parse_config
 from hush_core.corpus import PLACEHOLDER
 from hush_core.errors import InputError
 from hush_core.secrets import extract
@@ -27,7 +26,6 @@ from hush_core.secrets import redaction as redaction_module
 from hush_core.secrets.coverage import published
 from hush_core.secrets.fingerprints import EXACT, FOLDED, slips
 
-KEY = b"k" * 32
 SOURCE = inspect.getsource(argparse).encode()
 CHUNK = 256
 HOLE = PLACEHOLDER.decode()
@@ -64,15 +62,8 @@ def run(make_repo):
         made.append(make_repo(f"r{len(made)}"))
         for commit in files if isinstance(files, list) else [files]:
             made[-1].commit(commit)
-        data = {
-            "version": 1,
-            "repos": [{"path": str(made[-1].path), "mode": mode, "name": "r"}],
-            "secrets": [{"level": 1e-3, **s} for s in secrets],
-            "train": {"rounds": 1, "batch": 1},
-            "chunk_bytes": CHUNK,
-            **keys,
-        }
-        return extract(parse_config(data, where="test", folder=Path("/")), KEY)
+        repo = named(made[-1]) | {"mode": mode}
+        return extract(job([repo], secrets, chunk_bytes=CHUNK, **keys), KEY)
 
     return run
 
@@ -204,6 +195,8 @@ def test_repositories_that_differ_in_the_value_alone_give_the_same_training_data
     first = seen(results[0])
     assert set(results[0].secrets["kind"]) == {"literals", "rare_words", "path"}
     assert first["edges"] and first["redactions"] and any(HOLE.encode() in row[-1] for row in first["public"])
+    sizes = {end - start for *_, start, end in first["redactions"]}
+    assert max(sizes) == len(PLACEHOLDER) > min(sizes), "one that a border cuts ends with its example"
     for n, result in zip(LENGTHS[kind], results, strict=True):
         assert seen(result) == first
         texts = b"\n".join([*result.examples["text"], *result.public["text"]])

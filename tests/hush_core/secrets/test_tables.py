@@ -11,28 +11,22 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from extracting import KEY
+from extracting import held as held_by
+from extracting import job as job_of
 
-from hush_core.config import Table, load_config, parse_config
+from hush_core.config import Table, load_config
 from hush_core.corpus.documents import DOCUMENT_SKIP_REASONS, Format, read_documents
 from hush_core.errors import InputError
 from hush_core.secrets import extract, source_revisions
 
-KEY = b"k" * 32
 CHUNK = 64
 UNIT = {"id": "who", "kind": "unit"}
 
 
 def job(secrets, repos=(), tables=(), **keys):
-    data = {
-        "version": 1,
-        "repos": [{"path": str(r.path)} for r in repos],
-        "tables": [{**t, "path": str(t["path"])} for t in tables],
-        "secrets": [{"level": 1e-3, **s} for s in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": CHUNK,
-        **keys,
-    }
-    return parse_config(data, where="test", folder=Path("/"))
+    listed = [{**t, "path": str(t["path"])} for t in tables]
+    return job_of(repos, secrets, tables=listed, **keys)
 
 
 def keyed(value: str) -> str:
@@ -40,8 +34,7 @@ def keyed(value: str) -> str:
 
 
 def held(result, secret):
-    rows = result.edges.join(result.examples, on="example_id").join(result.secrets, on="secret_id")
-    return set(rows.filter(pl.col("name") == secret).select("source", "path", "start").iter_rows())
+    return set(held_by(result, secret))
 
 
 def every(*sources):

@@ -5,15 +5,14 @@ Whole runs on the same pair: `tests/flows/test_tells_nothing.py`.
 
 import pytest
 from alike import alike
+from extracting import KEY, job, named
 
-from hush_core.config import load_config, parse_config
+from hush_core.config import load_config
 from hush_core.config.secrets import SECRET_KINDS
 from hush_core.mechanisms.unit_pools import LIFTED, TAGGED, without_reasons
 from hush_core.progress import in_percent
 from hush_core.secrets import extract
 from hush_core.secrets.coverage import published, repeatable
-
-KEY = b"k" * 32
 
 
 def found(job, key=KEY):
@@ -85,11 +84,8 @@ def test_the_order_of_secrets_tells_nothing_of_the_order_of_values(kind, make_re
     how = {"patterns": {"file": "patterns.txt"}, "rare_words": {"document_frequency": [1, 1]}}[kind]
     repo = make_repo("r")
     repo.commit({"a.txt": b"applefish\n", "z.txt": b"zebrafish\n"})
-    data = {
-        "version": 1, "repos": [{"path": str(repo.path), "name": "r"}], "train": {"rounds": 1, "batch": 1},
-        "secrets": [{"id": "w", "kind": kind, "bits": 20, "level": 1e-3, **how}],
-    }  # fmt: skip
-    config, first = parse_config(data, where="test", folder=tmp_path), set()
+    secrets = [{"id": "w", "kind": kind, "bits": 20, **how}]
+    config, first = job([named(repo)], secrets, folder=tmp_path), set()
     for n in range(12):
         result = extract(config, bytes([n]) * 32)
         rows = result.edges.join(result.examples, on="example_id").sort("secret_id")

@@ -11,16 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hush_core import linear
-from hush_core.secrets.propagation.imports.reference import (
-    Found,
-    Keys,
-    Reference,
-    Source,
-    beside,
-    confirmed,
-    endings,
-    text,
-)
+from hush_core.secrets.propagation.imports.path import endings, text
+from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Source, confirmed
 
 _GAP = rb"(?:[ \t\f\v]|\\\r?\n|/\*[^*\n]*\*/)*"
 _INCLUDE = linear.compile(
@@ -34,7 +26,6 @@ _MODULE = linear.compile(
 
 
 def read(grammar: str, content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    """The references of one file, and the status of the parse that sets strings and comments aside."""
     return confirmed(grammar, content, _candidates(grammar, content), sure)
 
 
@@ -66,14 +57,13 @@ class Headers:
                     keys.provide(f"c~{ending}", source.index)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
-        """The keys that a reference asks for, of those that some file provides."""
         if reference.kind in ("macro", "module"):
             return []
         if reference.kind == "import":
             whole = reference.name.partition(":")[0]
             return self._keys.known((f"c:{reference.name}", f"c:{whole}"))
         if reference.kind == "quote":
-            found = self._keys.known(beside(source, reference.name.replace("\\", "/")))
+            found = self._keys.known(source.beside(reference.name.replace("\\", "/")))
             if found:
                 return found
         return self._keys.known((f"c~{_ending(reference.name)}",))

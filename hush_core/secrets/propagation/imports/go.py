@@ -14,21 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from hush_core import linear
-from hush_core.secrets.propagation.imports.reference import (
-    Found,
-    Keys,
-    Reference,
-    Skipper,
-    Source,
-    above,
-    beside,
-    composed,
-    confirmed,
-    folder_of,
-    joined,
-    text,
-    within,
-)
+from hush_core.secrets.propagation.imports.path import above, composed, folder_of, joined, text, within
+from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Skipper, Source, confirmed
 
 _IMPORT = re.compile(rb"(?<![\w.\x80-\xff])import(?![\w\x80-\xff])")
 _SPEC = re.compile(rb"(?:[\w\x80-\xff]{1,255}+|\.)?[ \t]{0,255}+(?:\"([^\"\n]{1,1024})\"|`([^`\n]{1,1024})`)")
@@ -46,7 +33,6 @@ _REPLACE = re.compile(
 
 
 def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    """The references of one file, and the status of the parse that sets strings and comments aside."""
     skip = Skipper(content)
     references, status = confirmed("go", content, _candidates(content, skip), sure)
     clause = _PACKAGE.search(content)
@@ -106,12 +92,11 @@ class Packages:
                 self._modules[match[1].strip('"')].append(target)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
-        """The keys that a reference asks for, of those that some file provides."""
         folder, name = folder_of(source.path), composed(reference.name)
         if reference.kind == "package":
             return self._keys.known((f"go:{folder}:{name}",))
         if reference.kind == "include":
-            return self._keys.known((*beside(source, name), f"c~{name.casefold()}"))
+            return self._keys.known((*source.beside(name), f"c~{name.casefold()}"))
         if reference.kind == "embed":
             target = joined(folder, name.removeprefix("all:").partition("*")[0])
             if target is None:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from functools import partial
 
 from hush_core.secrets.propagation.imports import c, go, java, javascript, python, rust
-from hush_core.secrets.propagation.imports.reference import Keys, Reference, Source, composed
-from hush_core.secrets.propagation.syntax import LIMITS
+from hush_core.secrets.propagation.imports.path import composed
+from hush_core.secrets.propagation.imports.reference import Keys, Reference, Source
+from hush_core.secrets.propagation.syntax import LIMITS, grammar_of
 
 _QUIET = frozenset(("package", "type", "inline", "qualified", "module"))
 """Kinds that are no imports: not finding them says nothing."""
+_SCRIPTS, _C = ("javascript", "typescript", "tsx"), ("c", "cpp")
 
 
 def references(language: str, content: bytes) -> list[Reference]:
@@ -40,7 +42,7 @@ class ImportGraph:
     `counts` says what was found: files (of a language that is read), references (as written, in comments and
     strings too), resolved, unresolved (external, or computed at run time). Of the files parsed so far it counts
     errors (those with syntax errors, whose comments and strings were read too) and, by name, the limits of
-    `corpus.syntax` that were met; `unparsed` sums those.
+    `syntax` that were met; `unparsed` sums those.
     """
 
     def __init__(self, files: Sequence[tuple[str, str, bytes]]) -> None:
@@ -49,18 +51,14 @@ class ImportGraph:
         self._keys = keys = Keys()
         for source in self._sources:
             keys.provide(f"fs/{source.path}", source.index)
-        scripts = javascript.Modules(self._sources, keys)
-        headers = c.Headers(self._sources, keys)
+        # `resolve(source, reference)` of each: the keys that a reference asks for, of those that some file provides
         self._resolvers = {
             "python": python.Modules(self._sources, keys),
-            "javascript": scripts,
-            "typescript": scripts,
-            "tsx": scripts,
+            **dict.fromkeys(_SCRIPTS, javascript.Modules(self._sources, keys)),
             "go": go.Packages(self._sources, keys),
             "java": java.Types(self._sources, keys),
             "rust": rust.Modules(self._sources, keys),
-            "c": headers,
-            "cpp": headers,
+            **dict.fromkeys(_C, c.Headers(self._sources, keys)),
         }
         self._sure: dict[int, frozenset[str]] = {}
         self._askers: dict[str, list[int]] = defaultdict(list)
@@ -73,18 +71,17 @@ class ImportGraph:
                 self._provided[file].append(key)
 
     def _source(self, index: int, path: str, language: str, content: bytes) -> Source:
-        if language == "typescript" and path.endswith(".tsx"):
-            language = "tsx"
-        found, status = self._read(language, content, sure=language in _AT_ONCE)
+        language = grammar_of(language, path)
+        found = self._read(language, content, sure=language in _AT_ONCE)
         self.counts["files"] += language in _READERS
-        return Source(index, composed(path), language, content, tuple(found), status)
+        return Source(index, composed(path), language, content, tuple(found))
 
-    def _read(self, language: str, content: bytes, sure: bool) -> tuple[list[Reference], str]:
+    def _read(self, language: str, content: bytes, sure: bool) -> list[Reference]:
         found, status = _read(language, content, sure)
         if status:
             self.counts[status] += 1
             self.counts["unparsed"] += status in LIMITS
-        return found, status
+        return found
 
     def _asked(self, source: Source, count: bool = False) -> set[str]:
         """The keys that a file's references ask for."""
@@ -102,8 +99,8 @@ class ImportGraph:
         if file not in self._sure:
             source = self._sources[file]
             if source.language not in _AT_ONCE:
-                found, status = self._read(source.language, source.content, sure=True)
-                source = replace(source, references=tuple(found), status=status)
+                found = self._read(source.language, source.content, sure=True)
+                source = replace(source, references=tuple(found))
             self._sure[file] = frozenset(self._asked(source))
         return self._sure[file]
 
@@ -134,15 +131,13 @@ class ImportGraph:
 
 _READERS = {
     "python": python.read,
-    "javascript": partial(javascript.read, "javascript"),
-    "typescript": partial(javascript.read, "typescript"),
-    "tsx": partial(javascript.read, "tsx"),
+    **{grammar: partial(javascript.read, grammar) for grammar in _SCRIPTS},
     "go": go.read,
     "java": java.read,
     "rust": rust.read,
-    "c": partial(c.read, "c"),
-    "cpp": partial(c.read, "cpp"),
+    **{grammar: partial(c.read, grammar) for grammar in _C},
 }
+"""By language: the references of a file, and the status of the parse that sets strings and comments aside."""
 
 _AT_ONCE = frozenset(("rust",))
 """Here what one file says in a comment could hide what another one imports: `#[path]`, `mod x { … }`."""

@@ -12,17 +12,8 @@ from collections import defaultdict
 
 from hush_core import linear
 from hush_core.secrets.propagation.identifiers import words
-from hush_core.secrets.propagation.imports.reference import (
-    MAX_PARTS,
-    Found,
-    Keys,
-    Reference,
-    Source,
-    confirmed,
-    endings,
-    folder_of,
-    text,
-)
+from hush_core.secrets.propagation.imports.path import MAX_PARTS, endings, folder_of, text
+from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Source, confirmed
 
 _NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 _GAP = rb"\s*(?:/\*[^*\n]*\*/\s*)?"
@@ -44,7 +35,6 @@ _JVM = (".java", ".kt", ".scala", ".groovy")
 
 
 def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    """The references of one file, and the status of the parse that sets strings and comments aside."""
     imports: list[Found] = [
         (match.start(), Reference("import", text(_SQUEEZE.sub(b"", match[1]))))
         for match in _IMPORT.finditer(content)
@@ -90,7 +80,6 @@ class Types:
                     keys.provide(f"java.{ending.replace('/', '.')}", source.index)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
-        """The keys that a reference asks for, of those that some file provides."""
         name = reference.name
         if reference.kind == "type":
             return []

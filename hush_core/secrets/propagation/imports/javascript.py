@@ -16,19 +16,8 @@ from collections.abc import Callable, Iterator
 
 from hush_core import linear
 from hush_core.secrets.propagation.imports.manifests import Manifests
-from hush_core.secrets.propagation.imports.reference import (
-    Found,
-    Keys,
-    Reference,
-    Skipper,
-    Source,
-    above,
-    confirmed,
-    folder_of,
-    joined,
-    text,
-    within,
-)
+from hush_core.secrets.propagation.imports.path import above, folder_of, joined, text, within
+from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Skipper, Source, confirmed
 
 SUFFIXES = (
     *(".d.ts", ".d.mts", ".d.cts", ".ts", ".tsx", ".mts", ".cts"),
@@ -55,7 +44,6 @@ _COMPUTED = re.compile(r"\$\{|\*|\{")
 
 
 def read(grammar: str, content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    """The references of one file, and the status of the parse that sets strings and comments aside."""
     skip = Skipper(content)
     references, status = confirmed(grammar, content, _candidates(content, skip), sure)
     directives = [Reference("import", text(match[1])) for match in _DIRECTIVE.finditer(content)]
@@ -126,7 +114,6 @@ class Modules:
             provide(f"js>{folder}", file)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
-        """The keys that a reference asks for, of those that some file provides."""
         name = reference.name
         if reference.kind != "folder":
             name = name.partition("?")[0]

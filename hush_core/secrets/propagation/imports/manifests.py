@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from hush_core import linear
-from hush_core.secrets.propagation.imports.reference import Source, above, composed, folder_of, joined
+from hush_core.secrets.propagation.imports.path import above, composed, folder_of, joined
+from hush_core.secrets.propagation.imports.reference import Source
 
 MAX_MANIFEST = 1 << 18
 MAX_TARGETS = 64

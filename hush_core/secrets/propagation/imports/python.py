@@ -12,20 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 from hush_core import linear
-from hush_core.secrets.propagation.imports.reference import (
-    MAX_PARTS,
-    Found,
-    Keys,
-    Reference,
-    Source,
-    confirmed,
-    endings,
-    folder_of,
-    text,
-    within,
-)
+from hush_core.secrets.propagation.imports.path import MAX_PARTS, endings, folder_of, text, within
+from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Source, confirmed
 
 SUFFIXES = (".py", ".pyi", ".pyx", ".pxd", ".pyw")
 _ROOT_NAMES = frozenset(("src", "lib", "python", "py", "source", "packages"))
@@ -55,7 +46,6 @@ _SQUEEZE = re.compile(rb"[ \t\f\r\n\\]+")
 
 
 def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    """The references of one file, and the status of the parse that sets strings and comments aside."""
     if b"import" not in content:
         return [], ""
     return confirmed("python", content, _candidates(content), sure)
@@ -133,7 +123,6 @@ class Modules:
                 provide(f"py~{ending.replace('/', '.')}", file)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
-        """The keys that a reference asks for, of those that some file provides."""
         dots = len(reference.name) - len(reference.name.lstrip("."))
         name = reference.name[dots:].strip(".")
         folder = folder_of(source.path)
@@ -165,10 +154,7 @@ class Modules:
 
 def _prefixes(name: str) -> Iterator[str]:
     """The packages that a dotted name is in."""
-    end = name.find(".")
-    while end >= 0:
-        yield name[:end]
-        end = name.find(".", end + 1)
+    return accumulate(name.split(".")[:-1], "{}.{}".format)
 
 
 def _module(path: str) -> str | None:

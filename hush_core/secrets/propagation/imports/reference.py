@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
-import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from hush_core.secrets.propagation.imports.path import folder_of, joined
 from hush_core.secrets.propagation.syntax import in_code
-
-MAX_PARTS = 32
-"""A path or a dotted name is looked up by at most so many of its last parts: deep paths stay linear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +26,18 @@ class Reference:
 
 @dataclass(frozen=True)
 class Source:
-    """One file of the repository with what was read from it; `status` is as `corpus.syntax.in_code` gives."""
+    """One file of the repository with what was read from it."""
 
     index: int
     path: str
     language: str
     content: bytes = field(repr=False)
     references: tuple[Reference, ...] = field(default=(), repr=False)
-    status: str = ""
+
+    def beside(self, name: str) -> tuple[str, ...]:
+        """The key of the file that a relative path names, seen from this one; none outside the repository."""
+        path = joined(folder_of(self.path), name)
+        return () if path is None else (f"fs/{path}",)
 
 
 Found = tuple[int, Reference]
@@ -72,9 +72,6 @@ class Keys:
         files = self._files[key]
         if not files or files[-1] != file:
             files.append(file)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._files
 
     def files(self, key: str) -> list[int]:
         return self._files.get(key, [])
@@ -131,70 +128,3 @@ def _positions(content: bytes, mark: bytes) -> Iterator[int]:
     while at >= 0:
         yield at
         at = content.find(mark, at + len(mark))
-
-
-def text(name: bytes) -> str:
-    """Bytes as a name: UTF-8, composed; other bytes survive as surrogates."""
-    return composed(name.decode("utf-8", "surrogateescape"))
-
-
-def composed(name: str) -> str:
-    """Unicode in composed form, so that a path in decomposed form (macOS) still matches."""
-    return name if name.isascii() else unicodedata.normalize("NFKC", name)
-
-
-def joined(folder: str, relative: str) -> str | None:
-    """`relative` as seen from `folder`, without `.` and `..`; None where it leaves the repository.
-
-    >>> joined("a/b", "../c.h"), joined("a", "../.."), joined("a", "..")
-    ('a/c.h', None, '')
-    """
-    path = posixpath.normpath(posixpath.join("/" + folder, relative.lstrip("/")))[1:]
-    depth = folder.count("/") + 1 if folder else 0
-    for part in relative.split("/"):
-        if part == "..":
-            depth -= 1
-            if depth < 0:
-                return None
-        elif part not in ("", "."):
-            depth += 1
-    return path
-
-
-def folder_of(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def beside(source: Source, name: str) -> tuple[str, ...]:
-    """The key of the file that a relative path names, seen from a file; none outside the repository."""
-    path = joined(folder_of(source.path), name)
-    return () if path is None else (f"fs/{path}",)
-
-
-def within(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder and name else folder or name
-
-
-def above(folder: str) -> Iterator[str]:
-    """The folder itself, then each folder above it, down to "" (at most MAX_PARTS and the root)."""
-    for _ in range(MAX_PARTS):
-        if not folder:
-            break
-        yield folder
-        folder = folder_of(folder)
-    yield ""
-
-
-def endings(path: str, separator: str = "/") -> Iterator[str]:
-    """The last one, two, … parts of a path, the whole included.
-
-    >>> list(endings("a/b/c"))
-    ['c', 'b/c', 'a/b/c']
-    """
-    end = len(path)
-    for _ in range(MAX_PARTS):
-        end = path.rfind(separator, 0, end)
-        if end < 0:
-            yield path
-            return
-        yield path[end + 1 :]

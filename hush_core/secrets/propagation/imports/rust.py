@@ -16,22 +16,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from hush_core import linear
-from hush_core.secrets.propagation.imports.reference import (
+from hush_core.secrets.propagation.imports.path import (
     MAX_PARTS,
-    Found,
-    Keys,
-    Reference,
-    Skipper,
-    Source,
     above,
-    beside,
     composed,
-    confirmed,
     folder_of,
     joined,
     text,
     within,
 )
+from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Skipper, Source, confirmed
 
 _USE = linear.compile(rb"(?<![\w\x80-\xff])(?:use|extern\s{1,255}crate)(?![\w\x80-\xff])")
 _TOKEN = re.compile(rb"(?:r#)?([A-Za-z_\x80-\xff][\w\x80-\xff]*+)|(::|[{},;*])")
@@ -45,7 +39,6 @@ _CRATE_FOLDERS = ("src", "src/bin", "tests", "examples", "benches")
 
 
 def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    """The references of one file, and the status of the parse that sets strings and comments aside."""
     skip = Skipper(content)
     references, status = confirmed("rust", content, _candidates(content, skip), sure)
     used = {r.name for r in references if r.kind == "use"}
@@ -171,9 +164,8 @@ class Modules:
                     self._aliases[module].append(target)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
-        """The keys that a reference asks for, of those that some file provides."""
         if reference.kind in ("path", "include"):
-            return self._keys.known(beside(source, reference.name))
+            return self._keys.known(source.beside(reference.name))
         if reference.kind == "inline":
             return []
         if reference.kind == "mod":

@@ -7,8 +7,7 @@ from email.message import EmailMessage, Message
 
 import pytest
 
-from hush_core.corpus.documents.charsets import decode
-from hush_core.corpus.documents.mime import read_mail
+from hush_core.corpus.documents.mime import decode, read_mail
 from hush_core.errors import InputError
 
 FROM = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"

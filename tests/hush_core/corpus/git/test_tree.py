@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 import pytest
+from trees import files_in, texts_of, tree_of
 
 from hush_core.corpus.chunks import Layout, chunk_ranges
-from hush_core.corpus.git.clean_view import CleanView
-from hush_core.corpus.git.tree import match_path, printable_path, read_tree
 from hush_core.corpus.language import language_of
+from hush_core.corpus.paths import match_path, printable_path
 
 
 def test_what_cannot_be_scanned_is_dropped_and_counted(make_repo):
@@ -36,23 +36,17 @@ def test_what_cannot_be_scanned_is_dropped_and_counted(make_repo):
     repo.git("add", "-A")
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{commit},vendored")
     repo.git("commit", "-q", "-m", "all")
-    with CleanView(repo.path) as view:
-        tree = read_tree(view, "r", 5000)
-    assert [f.path for f in tree.files] == ["bom.py", "edge.txt", "empty.py", "plain.py"]
+    tree = tree_of(repo.path, most=5000)
+    assert [path for _, path, _ in files_in(tree)] == ["bom.py", "edge.txt", "empty.py", "plain.py"]
     assert dict(tree.skipped) == {
-        "symlink": 1,
-        "submodule": 1,
-        "too_large": 1,
-        "lfs_pointer": 1,
-        "utf16": 2,
-        "binary": 1,
+        "symlink": 1, "submodule": 1, "too_large": 1, "lfs_pointer": 1, "utf16": 2, "binary": 1,
         "undecodable": 1,
-    }
+    }  # fmt: skip
     assert sorted(tree.skipped.names)[:2] == [("binary", "image.bin"), ("lfs_pointer", "weights.bin")]
     assert ("submodule", "vendored") in tree.skipped.names and ("too_large", "big.txt") in tree.skipped.names
     assert len(tree.skipped.names) == tree.skipped.total()
     listed = len(repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines())
-    assert len(tree.files) + tree.skipped.total() == listed
+    assert len(tree.blob) + tree.skipped.total() == listed
 
 
 def test_odd_paths_are_printable_distinct_and_still_matched(make_repo):
@@ -67,13 +61,10 @@ def test_odd_paths_are_printable_distinct_and_still_matched(make_repo):
         b" lead.py",
     ]
     repo.commit({b"dir/" + name: b"%d\n" % i for i, name in enumerate(odd)})
-    with CleanView(repo.path) as view:
-        tree = read_tree(view, "r", 5000)
-    assert {f.raw: tree.blobs[f.blob] for f in tree.files} == {
-        b"dir/" + name: b"%d\n" % i for i, name in enumerate(odd)
-    }
-    assert len({f.path for f in tree.files}) == len(odd)
-    assert all(f.path.isprintable() and f.path.encode() for f in tree.files)
+    found = files_in(tree_of(repo.path))
+    assert {raw: text for raw, _, text in found} == {b"dir/" + n: b"%d\n" % i for i, n in enumerate(odd)}
+    assert len({path for _, path, _ in found}) == len(odd)
+    assert all(path.isprintable() and path.encode() for _, path, _ in found)
     assert printable_path(b"a\\b\xff") == "a\\x5cb\\xff"
     assert match_path(b"d/a\n\xff") == "d/a\ufffd\ufffd"
 
@@ -86,9 +77,7 @@ def test_a_tree_entry_named_dot_dot_is_only_a_name(make_repo, tmp_path):
     raw = b"40000 ..\0" + bytes.fromhex(inner)
     outer = repo.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=raw)
     commit = repo.git("commit-tree", outer, "-m", "odd")
-    with CleanView(repo.path, commit) as view:
-        tree = read_tree(view, "r", 5000)
-    assert [f.path for f in tree.files] == ["../escape.txt"]
+    assert list(texts_of(repo.path, commit)) == ["../escape.txt"]
     assert not (tmp_path / "escape.txt").exists()
 
 
@@ -96,9 +85,7 @@ def test_many_blobs_stream_in_order(make_repo):
     repo = make_repo()
     files = {f"d{i % 7}/f{i:03}": (b"%d\n" % i) * (1 + 997 * (i % 11)) for i in range(300)}
     repo.commit(files)
-    with CleanView(repo.path) as view:
-        tree = read_tree(view, "r", 1 << 20)
-    assert {f.path: tree.blobs[f.blob] for f in tree.files} == files
+    assert texts_of(repo.path) == files
 
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 160, 161])

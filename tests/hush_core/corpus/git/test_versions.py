@@ -6,20 +6,18 @@ import os
 import stat
 
 import pytest
+from trees import files_in, versions_of
 
-from hush_core.corpus import BlobStore, CleanView, Paths, read_history
-from hush_core.corpus.git.blobs import reachable_blobs, walking
-from hush_core.corpus.git.history_cache import load_log, log_file, save_log
-from hush_core.corpus.git.history_log import read_log
-from hush_core.corpus.git.versions import read_versions, warnings_of
+from hush_core.corpus import BlobStore, CleanView
+from hush_core.corpus.git.blobs import reachable_blobs
+from hush_core.corpus.git.history_log import load_log, log_file, read_log, save_log
+from hush_core.corpus.git.versions import warnings_of
 from hush_core.errors import InputError
 
 
 def versions(repo, rev: str = "HEAD", limit: int = 1 << 20):
     with CleanView(repo.path if hasattr(repo, "path") else repo, rev) as view:
-        with walking(view) as walk:
-            tree = read_versions(view, "r", limit, read_history(view), walk, BlobStore(), Paths())
-        return tree, reachable_blobs(view)
+        return versions_of(view.path, rev, limit), reachable_blobs(view)
 
 
 def tangled(make_repo):
@@ -45,7 +43,7 @@ def tangled(make_repo):
 def test_every_reachable_blob_stands_at_every_path_where_it_ever_stood(make_repo):
     repo = tangled(make_repo)
     tree, reachable = versions(repo, limit=400)
-    got = {(f.raw, tree.contents[f.blob]) for f in tree.files}
+    got = {(raw, text) for raw, _, text in files_in(tree)}
     want = set()
     for commit in repo.git("rev-list", "HEAD").split():  # the slow way: every tree of every commit
         for line in repo.git("ls-tree", "-r", commit).splitlines():
@@ -110,7 +108,7 @@ def test_shallow_and_squashed_histories_are_warned_of(make_repo, tmp_path):
     repo.commit({"a": b"2\n"})
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
     tree, _ = versions(tmp_path / "shallow")
-    assert [tree.contents[f.blob] for f in tree.files] == [b"2\n"]
+    assert [text for _, _, text in files_in(tree)] == [b"2\n"]
     (warning,) = warnings_of(tree.history)
     assert "shallow" in warning
     squashed = make_repo("squashed")

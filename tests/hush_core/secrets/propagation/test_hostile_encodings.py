@@ -14,7 +14,7 @@ import zlib
 import pytest
 from sizes import WHOLE
 
-from hush_core.secrets.propagation import compressed, decoding
+from hush_core.secrets.propagation import decoding
 from hush_core.secrets.propagation import value_search as search_module
 from hush_core.secrets.propagation.decoding import BUDGET, SPARE, TooMuch, layers
 from hush_core.secrets.propagation.layers import SQUEEZED
@@ -86,7 +86,7 @@ def test_a_value_in_the_midst_of_it_is_found(content):
 def test_what_unfolds_without_end_is_cut_short(pack):
     content = bomb(pack)
     assert len(content) < 1 << 17
-    assert max(len(layer.text) for layer in layers(content)) <= compressed.MOST
+    assert max(len(layer.text) for layer in layers(content)) <= decoding.MOST
     small = base64.b64encode(pack(b"\0" * 4096 + TOKEN))
     (hit,) = ValueSearch([SearchTerm(TOKEN)]).find(b"k: " + small + b"\n")
     assert (hit.start, hit.end, hit.form) == (3, 3 + len(small), "base64/compressed")

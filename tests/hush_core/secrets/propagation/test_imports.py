@@ -83,9 +83,7 @@ def test_javascript_references():
             "typescript",
             b"import type { A } from './t1'; import B = require('./t2'); let x: import('./t3').C;",
         )
-    ) == {
-        *("./t1", "./t2", "./t3"),
-    }
+    ) == {*("./t1", "./t2", "./t3")}
 
 
 def test_go_references():
@@ -124,7 +122,7 @@ def test_rust_references():
     )
     found = references("rust", content)
     assert {r.name for r in found if r.kind == "use"} == {
-        *("crate::a::self", "crate::a::b::C", "crate::a::b::D", "crate::a::f::*", "super::g", "h"),
+        *("crate::a::self", "crate::a::b::C", "crate::a::b::D", "crate::a::f::*", "super::g", "h")
     }
     assert {r.name for r in found if r.kind == "mod"} == {"i", "k", "l"}
     assert {Reference("path", "odd/place.rs", ("l",)), Reference("include", "gen.rs")} <= set(found)
@@ -186,11 +184,11 @@ def test_python_layouts():
         }
     )
     assert repo.imports("src/pkg/core.py") == {
-        *("src/pkg/__init__.py", "src/pkg/util.py", "src/pkg/sub/__init__.py", "src/pkg/sub/deep.py"),
+        *("src/pkg/__init__.py", "src/pkg/util.py", "src/pkg/sub/__init__.py", "src/pkg/sub/deep.py")
     }
     assert repo.imports("src/pkg/util.py") == set()
     assert repo.imports("src/pkg/sub/deep.py") == {
-        *("src/pkg/__init__.py", "src/pkg/core.py", "src/pkg/util.py"),
+        *("src/pkg/__init__.py", "src/pkg/core.py", "src/pkg/util.py")
     }
     assert repo.imports("tests/test_core.py") == {"src/pkg/__init__.py", "src/pkg/core.py", "tests/helper.py"}
     assert repo.imports("scripts/run.py") >= {"src/pkg/util.py", "tests/helper.py", "space/part/one.py"}
@@ -262,7 +260,7 @@ def test_javascript_and_typescript_resolution():
     assert repo.imports(app + "page/index.jsx") == {app + "data.json", lib + "inner.ts"}
     assert repo.imports(app + "i18n.js") == {app + "locale/en.js", app + "locale/de.js"}
     assert set(repo.importers(lib + "inner.ts")) == {
-        *(lib + "index.ts", lib + "inner.test.ts", app + "main.tsx", app + "page/index.jsx"),
+        *(lib + "index.ts", lib + "inner.test.ts", app + "main.tsx", app + "page/index.jsx")
     }
 
 
@@ -498,40 +496,9 @@ def test_importers_are_those_of_a_search_by_hand(edges, targets, depth):
 
 
 PIECES = st.sampled_from(
-    (
-        *(
-            b"import ",
-            b"from ",
-            b".",
-            b"(",
-            b")",
-            b"{",
-            b"}",
-            b'"',
-            b"'",
-            b"`",
-            b"::",
-            b"use ",
-            b"mod ",
-            b"a",
-        ),
-        *(
-            b"#include ",
-            b"/*",
-            b"*/",
-            b"//",
-            b"\n",
-            b";",
-            b",",
-            b"*",
-            b"require(",
-            b"\\\n",
-            b"\xff",
-            b"\0",
-            b" as ",
-        ),
-    )
-)
+    [b"import ", b"from ", b".", b"(", b")", b"{", b"}", b'"', b"'", b"`", b"::", b"use ", b"mod ", b"a",
+     b"#include ", b"/*", b"*/", b"//", b"\n", b";", b",", b"*", b"require(", b"\\\n", b"\xff", b"\0", b" as "]
+)  # fmt: skip
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(150))

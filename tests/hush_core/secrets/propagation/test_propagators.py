@@ -6,19 +6,20 @@ import base64
 import random
 import re
 from collections import Counter
-from pathlib import Path
+from functools import partial
 
 import polars as pl
 import pytest
+from extracting import KEY, held, job
 
-from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import detector_versions, extract, extraction, propagation_version
 from hush_core.secrets.detectors.base import Labels, Span
 from hush_core.secrets.labels import LabelTable
-from hush_core.secrets.propagation.importers import importers
+from hush_core.secrets.propagation.spreaders import importers
 
-KEY = b"k" * 32
+job = partial(job, chunk_bytes=4096)
+held = partial(held, columns=("source", "path"))
 OFF = {"imports": 0, "identifiers": 0, "copies": False}
 RISK = """\
 def hedge_ratio(book, quotes):
@@ -37,27 +38,8 @@ def prose(seed: int, lines: int = 30) -> str:
     return "\n".join(" ".join(words[i : i + 6]) for i in range(0, len(words), 6)) + "\n"
 
 
-def job(repos, secrets, mode="tree", **keys):
-    data = {
-        "version": 1,
-        "repos": [{"path": str(r.path), "mode": mode} for r in repos],
-        "secrets": [{"level": 1e-3, **s} for s in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": 4096,
-        **keys,
-    }
-    return parse_config(data, where="test", folder=Path("/"))
-
-
 def alpha(**spread):
     return {"id": "alpha", "kind": "path", "globs": ["alpha/**"], "spread": {**OFF, **spread}}
-
-
-def held(result, secret=""):
-    """{(repository, path): reason} of the secrets whose name starts with `secret`."""
-    rows = result.edges.join(result.examples, on="example_id").join(result.secrets, on="secret_id")
-    columns = rows.select("source", "path", "reason", "name").iter_rows()
-    return {(source, path): reason for source, path, reason, name in columns if name.startswith(secret)}
 
 
 def spread(result, secret=""):
@@ -423,7 +405,7 @@ def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
     secrets = [words, alpha(imports=2, identifiers=9, copies=True), patterns_of(tmp_path, "ORDER-[0-9]{8}")]
     result = extract(job([repo], secrets), KEY)
     assert {"alpha", "w", "p"} <= {name.partition("/")[0] for name in result.secrets["name"]}
-    shown = [result.coverage, repr(result), repr(result.graph), caplog.text, *capfd.readouterr()]
+    shown = [result.coverage, repr(result), caplog.text, *capfd.readouterr()]
     for name in ("examples", "secrets", "edges", "occurrences", "public"):
         shown.append(getattr(result, name).drop("text", strict=False).rows())
     with pytest.raises(InputError) as error:

@@ -14,16 +14,12 @@ from hush_core.secrets.propagation import syntax
 from hush_core.secrets.propagation.syntax import LANGUAGES, LIMITS, in_code, parse, visit
 
 SAMPLES = {
-    "python": b"import a\n",
-    "javascript": b"import a from 'a'; const e = <b>t</b>;\n",
-    "typescript": b"const a: number = <number>1;\n",
-    "tsx": b"const a: JSX.Element = <b>t</b>;\n",
-    "go": b'package a\nimport "b"\n',
-    "java": b"package a; import b.C; class D {}\n",
-    "rust": b"use a::b; fn c() {}\n",
-    "c": b"#include <a.h>\nint b;\n",
+    "python": b"import a\n", "javascript": b"import a from 'a'; const e = <b>t</b>;\n",
+    "typescript": b"const a: number = <number>1;\n", "tsx": b"const a: JSX.Element = <b>t</b>;\n",
+    "go": b'package a\nimport "b"\n', "java": b"package a; import b.C; class D {}\n",
+    "rust": b"use a::b; fn c() {}\n", "c": b"#include <a.h>\nint b;\n",
     "cpp": b"#include <a>\nnamespace b { class C {}; }\n",
-}
+}  # fmt: skip
 QUOTES = {
     "python": b"MARK\n# MARK\nx = 'MARK'\n'''\nMARK\n'''\nf'MARK {MARK} MARK'\nMARK\n",
     "javascript": b"MARK;\n// MARK\n/* MARK */\n'MARK';\n`MARK ${MARK} MARK`;\n/MARK/;\nMARK;\n",

@@ -102,8 +102,7 @@ def test_no_repr_shows_a_value():
 
 
 @pytest.mark.parametrize(
-    "joint",
-    [b"\n", b"\r", b"\r\n", b"`", b"``", b",", b'", "', b"', '", b"\t", b" ", b" \\\n  ", b"`,\n `"],
+    "joint", [b"\n", b"\r", b"\r\n", b"`", b"``", b",", b'", "', b"', '", b"\t", b" ", b" \\\n  ", b"`,\n `"]
 )
 @pytest.mark.parametrize("place", [1, 20, 39])
 def test_every_joint_is_seen_through(joint, place):

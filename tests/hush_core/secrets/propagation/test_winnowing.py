@@ -125,13 +125,3 @@ def test_the_hash_is_the_same_in_every_run():
 @pytest.mark.parametrize(("content", "count"), [(b"", 0), (b" \n\t" * 99, 0), (b"x" * 23, 0), (b"x" * 24, 1)])
 def test_short_contents(content, count):
     assert len(fingerprints(content)) == count
-
-
-@pytest.mark.parametrize(("k", "window"), [(0, 1), (1, 0), (5000, 1), (1, 5000)])
-def test_sizes_out_of_range_are_refused(k, window):
-    with pytest.raises(ValueError, match="between"):
-        fingerprints(b"abc", k, window)
-
-
-def test_repr_shows_no_hash():
-    assert repr(fingerprints(b"x" * 24)) == "Fingerprints(1)"
