@@ -9,27 +9,10 @@ import signal
 import polars as pl
 import pytest
 from jobs import Job, git
-from many_runs import run_all
+from many_runs import branches, config_of, run_all
 from waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
-
-TEXT = """\
-version: 1
-repos: [{{path: {repository}, rev: {rev}}}]
-levels: {{critical: 1.0e-4, high: 1.0e-3}}
-public: ["third_party/**"]
-secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, protect: noise}}
-  - {{id: creds, kind: credentials, level: critical, protect: noise}}
-chunk_bytes: 128
-weights: {{c: 0.4}}
-model: {{layers: 1, width: 32, heads: 2}}
-pretrain: {{steps: 1, batch: 4}}
-train: {{rounds: {rounds}, batch: 6, checkpoint_every: 2}}
-audit: {{alternatives: 2, unprotected: false}}
-tracking: {{experiment: job, model: job}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +20,8 @@ def job(tmp_path_factory):
     job = Job(tmp_path_factory.mktemp("copies"), seed=31)
     repository = job.folder / "repository"
     (repository / "trading" / "other.py").write_text("OTHER = 1\n" * 20)
-    for branch in ("b0", "b1", "b2"):
-        (repository / f"app/new_{branch}.py").write_text(f"VALUE = '{branch}'\n" * 30)
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", "more")
-        git(repository, "branch", branch)
+    branches(job, ("b0", "b1", "b2"))
     return job
-
-
-def config(job, name, rev, rounds=2):
-    return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev)
 
 
 def of(run, start):
@@ -57,13 +32,13 @@ def of(run, start):
 @pytest.fixture(scope="module")
 def at_once(job):
     """A run that stands still after its first release, while another one of its home is made."""
-    slow = job.start("run", config(job, "slow", "b0", rounds=30))
+    slow = job.start("run", config_of(job, "slow", "b0", rounds=30))
     for line in slow.stdout:
         if "train: 1 of 30" in line:
             os.kill(slow.pid, signal.SIGSTOP)
             break
     try:
-        (first,) = run_all(job, [(config(job, "first", "b0"), False)])
+        (first,) = run_all(job, [(config_of(job, "first", "b0"), False)])
     finally:
         os.kill(slow.pid, signal.SIGCONT)
         said, _ = slow.communicate(timeout=PATIENCE)
@@ -78,7 +53,7 @@ def copied(job, at_once):
     other.home = job.folder / "copy"
     shutil.copytree(job.home, other.home)
     other.server = {"MLFLOW_TRACKING_URI": f"sqlite:///{job.home / 'mlflow.db'}"}
-    second, third = config(job, "second", "b1"), config(job, "third", "b2")
+    second, third = config_of(job, "second", "b1"), config_of(job, "third", "b2")
     here = run_all(job, [(second, False)])
     there = run_all(other, [(second, False), (third, False), ("models:/job/4", ""), ("models:/job/5", "")])
     return here, there
@@ -97,7 +72,7 @@ def pushed_over(job, copied):
     git(repository, "reflog", "expire", "--expire=now", "--all")
     git(repository, "branch", "-D", "main", "b0", "b1", "b2")
     git(repository, "gc", "-q", "--prune=now")
-    return added, run_all(job, [(config(job, branch, branch), False) for branch in ("f1", "f2")])
+    return added, run_all(job, [(config_of(job, branch, branch), False) for branch in ("f1", "f2")])
 
 
 def test_two_runs_at_once_on_one_store_each_count_the_other(job, at_once):

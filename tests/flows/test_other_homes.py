@@ -9,8 +9,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from jobs import Job, git
-from many_runs import drawn, run_all
+from jobs import Job
+from many_runs import branches, config_of, drawn, run_all
 from orchestrator import servers_of
 from waiting import PATIENCE, ended, until
 
@@ -20,26 +20,6 @@ from hush_core.history.ledger import LEDGER, releases_in
 pytestmark = pytest.mark.slow
 
 PLANNED = 400
-TEXT = """\
-version: 1
-repos: [{{path: {repository}, rev: {rev}}}]
-levels: {{critical: 1.0e-4, high: 1.0e-3}}
-public: ["third_party/**"]
-secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, protect: noise}}
-  - {{id: creds, kind: credentials, level: critical, protect: noise}}
-chunk_bytes: 128
-weights: {{c: 0.4}}
-model: {{layers: 1, width: 32, heads: 2}}
-pretrain: {{steps: 1, batch: 4}}
-train: {{rounds: {rounds}, batch: 6, checkpoint_every: 1000}}
-audit: {{alternatives: 2, unprotected: false}}
-tracking: {{experiment: job, model: job}}
-"""
-
-
-def config(job, name, rev, rounds=2):
-    return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev)
 
 
 def at(job, home):
@@ -52,12 +32,7 @@ def at(job, home):
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
     job = Job(tmp_path_factory.mktemp("homes"), seed=37)
-    repository = job.folder / "repository"
-    for number in range(4):
-        (repository / f"app/new_{number}.py").write_text(f"VALUE = {number}\n" * 30)
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", "more")
-        git(repository, "branch", f"b{number}")
+    branches(job, ("b0", "b1", "b2", "b3"))
     return job
 
 
@@ -67,18 +42,18 @@ def added(job):
     second = at(job, job.folder / "second")
     job.hush("runs")  # makes the key
     shutil.copytree(job.home, second.home)
-    (here,) = run_all(job, [(config(job, "here", "b0"), False)])
-    (there,) = run_all(second, [(config(job, "there", "b1"), False)])
+    (here,) = run_all(job, [(config_of(job, "here", "b0"), False)])
+    (there,) = run_all(second, [(config_of(job, "there", "b1"), False)])
     package = next((second.home / "mlartifacts").rglob("MLmodel")).parent
     counted = job.hush("runs", "--add", package)
-    (both,) = run_all(job, [(config(job, "both", "b2"), False)])
+    (both,) = run_all(job, [(config_of(job, "both", "b2"), False)])
     return here, there, counted, both
 
 
 @pytest.fixture(scope="module")
 def restored(job, added):
     """A run is killed that released rounds after a backup was taken; what the restored home says and counts."""
-    killed = config(job, "killed", "b3", rounds=PLANNED)
+    killed = config_of(job, "killed", "b3", rounds=PLANNED, checkpoint_every=1000)
     child = job.start("run", killed)
     for line in child.stdout:
         if f"train: 1 of {PLANNED}" in line:
@@ -98,7 +73,7 @@ def restored(job, added):
     said = again.hush("restore", job.folder / "backup")
     refused = again.hush("run", killed, status=2)
     counted = json.loads(again.hush("runs", "--json"))["result"]["runs"]
-    (after,) = run_all(again, [(config(job, "after", "b2", 3), False)])
+    (after,) = run_all(again, [(config_of(job, "after", "b2", 3), False)])
     return said, refused, counted, after
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from jobs import Job, git
-from many_runs import drawn, run_all
+from jobs import Job
+from many_runs import branches, config_of, drawn, run_all
 
 from flows.verify import verify_target
 from hush_core.certificate.recheck import posterior_of_runs
@@ -17,38 +17,16 @@ from hush_core.errors import VerificationError
 pytestmark = pytest.mark.slow
 
 RUNS = 3
-TEXT = """\
-version: 1
-repos: [{{path: {repository}, rev: {rev}}}]
-levels: {{critical: 1.0e-4, high: {high}}}
-public: ["third_party/**"]
-secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, protect: noise}}
-  - {{id: creds, kind: credentials, level: critical, protect: noise}}
-chunk_bytes: 128
-weights: {{c: 0.4}}
-promise: {{runs: {runs}}}
-model: {{layers: 1, width: 32, heads: 2}}
-pretrain: {{steps: 1, batch: 4}}
-train: {{rounds: {rounds}, batch: 6, checkpoint_every: 2}}
-audit: {{alternatives: 2, unprotected: false}}
-tracking: {{experiment: job, model: job}}
-"""
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """What each run reported, in order."""
     job = Job(tmp_path_factory.mktemp("promise"), seed=29)
-    repository = job.folder / "repository"
-    for number in range(4):
-        (repository / f"app/new_{number}.py").write_text(f"VALUE = {number}\n" * 30)
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", "more")
-        git(repository, "branch", f"b{number}")
+    branches(job, ("b0", "b1", "b2", "b3"))
 
-    def config(name, rev, rounds=2, runs=RUNS, high="1.0e-3"):
-        return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev, runs=runs, high=high)
+    def config(name, rev, runs=RUNS, high="1.0e-3"):
+        return config_of(job, name, rev, promise=f"{{runs: {runs}}}", high=high)
 
     order = [
         (config("first", "b0"), False),

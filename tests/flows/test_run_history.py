@@ -7,28 +7,11 @@ import string
 
 import pytest
 from jobs import Job, git
-from many_runs import run_all
+from many_runs import config_of, run_all
 from orchestrator import servers_of
 from waiting import PATIENCE, ended
 
 pytestmark = pytest.mark.slow
-
-TEXT = """\
-version: 1
-repos: [{{path: {repository}, rev: {rev}}}]
-levels: {{critical: 1.0e-4, high: 1.0e-3}}
-public: ["third_party/**"]
-secrets:
-  - {{id: {alpha}, kind: path, globs: ["trading/**"], level: high, protect: noise}}
-  - {{id: creds, kind: credentials, level: critical, protect: noise}}
-chunk_bytes: 128
-weights: {{c: 0.4}}
-model: {{layers: 1, width: 32, heads: 2}}
-pretrain: {{steps: 1, batch: 4}}
-train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: 2}}
-audit: {{alternatives: 2, unprotected: false}}
-tracking: {{experiment: job, model: job}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +20,8 @@ def told(tmp_path_factory):
     job = Job(tmp_path_factory.mktemp("runs"), seed=23)
     repository = job.folder / "repository"
 
-    def config(name, rev, alpha="alpha", rounds=2, batch=6):
-        return job.write(f"{name}.yaml", rounds, batch, TEXT, rev=rev, alpha=alpha)
+    def config(name, rev, **more):
+        return config_of(job, name, rev, **more)
 
     child = job.start("run", config("killed", "main", rounds=400))
     for line in child.stdout:

@@ -9,6 +9,42 @@ from pathlib import Path
 import warm
 from warm import ROOT
 
+TEXT = """\
+version: 1
+repos: [{{path: {repository}, rev: {rev}}}]
+levels: {{critical: 1.0e-4, high: {high}}}
+public: ["third_party/**"]
+secrets:
+  - {{id: {alpha}, kind: path, globs: ["trading/**"], level: high, protect: noise}}
+  - {{id: creds, kind: credentials, level: critical, protect: noise}}
+chunk_bytes: 128
+weights: {{c: 0.4}}
+promise: {promise}
+model: {{layers: 1, width: 32, heads: 2}}
+pretrain: {{steps: 1, batch: 4}}
+train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: {checkpoint_every}}}
+audit: {{alternatives: 2, unprotected: false}}
+tracking: {{experiment: job, model: job}}
+"""
+
+
+def config_of(job, name, rev, rounds=2, batch=6, **more):
+    """The config of a run on a revision. more: `alpha` (the first entry's id), `high` (its level), `promise`,
+    `checkpoint_every`."""
+    given = {"alpha": "alpha", "high": "1.0e-3", "promise": "null", "checkpoint_every": 2} | more
+    return job.write(f"{name}.yaml", rounds, batch, TEXT, rev=rev, **given)
+
+
+def branches(job, names):
+    """A branch on each of several commits, which add a file that holds no secret."""
+    from jobs import git  # not in the process that makes the runs
+
+    for name in names:
+        (job.folder / f"repository/app/new_{name}.py").write_text(f"VALUE = '{name}'\n" * 30)
+        git(job.folder / "repository", "add", ".")
+        git(job.folder / "repository", "commit", "-q", "-m", "more")
+        git(job.folder / "repository", "branch", name)
+
 
 def run_all(job, order):
     """What each run of `order`, (config, whether its second release fails), reported: a dict, "failed", or an
