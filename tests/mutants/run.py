@@ -41,6 +41,8 @@ ROOT = HERE.parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
 SECONDS = 900
 """Processor time. A test run that takes longer counts as noticed: the mistake made it hang."""
+PLANTED_SECONDS = 60
+"""The same for a planted mistake's own tests; one that waits for ever is ended after ten times that."""
 BUDGET = "processor seconds of tests against a sampled mutant, quickest first: more can only raise the score"
 MISSED = ("SURVIVED", "NO TEST")
 PATIENCE, SLOWER = 120.0, 10.0
@@ -195,7 +197,7 @@ def run_planted(judged: Judges, pattern: str) -> int:
 
     def outcome_of(judge: Judge, mistake: dict) -> tuple[int, str]:
         text = (judge.copy / mistake["file"]).read_text().replace(mistake["right"], mistake["wrong"])
-        return judge.judge(mistake["file"], text, mistake["tests"])
+        return judge.judge(mistake["file"], text, mistake["tests"], PLANTED_SECONDS)
 
     missed = 0
     for number, (mistake, (code, _)) in enumerate(judged.run(mistakes, outcome_of), 1):
