@@ -23,11 +23,11 @@ from tasks.runtime.progress import WHOLE
 ALTERNATIVES = 300
 """That the audit ranks each value among: with fewer than 199, ranks can refute nothing."""
 STAGES = (
-    ("detect", 60), ("calibrating", 25), ("pretrain", 80), ("untagged", 140), ("train", 40), ("exposure", 11),
-    ("exposure", 11), ("unprotected", 90), ("exposure", 8), ("secrets attacked", 60), ("secrets attacked", 4),
-    ("secrets attacked", 8), ("secrets attacked", 9), ("k-extraction, start model", 11),
+    ("detect", 7), ("calibrating", 12), ("pretrain", 10), ("untagged", 60), ("train", 20), ("exposure", 3),
+    ("exposure", 3), ("unprotected", 49), ("exposure", 3), ("secrets attacked", 8), ("secrets attacked", 1),
+    ("secrets attacked", 4), ("secrets attacked", 4), ("k-extraction, start model", 4),
 )  # fmt: skip
-"""Seconds from the end of the stage before to the end of each, in one run on two busy cores."""
+"""Seconds from the end of the stage before to the end of each, in one run on one core."""
 
 
 def run_demo(directory: Path, console: Console, *, full: bool = False) -> Report:
