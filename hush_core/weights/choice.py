@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from hush_core.config import HushConfig, HushMechanism, SecretEntry, makes_noise
 from hush_core.config.secrets import Protect
-from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, Law, shifts
+from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, UNLIKE_ERROR, Law, shifts
 
 ROUNDS = 20
 EPOCHS = 4
@@ -70,6 +70,11 @@ class EntryFacts:
     def is_unlike(self) -> bool:
         """Whether most of its text is of such a kind."""
         return 2 * self.unlike > self.examples
+
+    @property
+    def margin(self) -> float:
+        """Bits a byte by which what the law predicts of its text may be too high."""
+        return UNLIKE_ERROR if self.is_unlike else TOO_HOPEFUL
 
 
 @dataclass(frozen=True)
@@ -204,7 +209,7 @@ def _gains(law: Law, predicted: Predicted, facts: EntryFacts) -> bool:
         return False
     tagged = predicted.tagged / max(predicted.examples, 1)
     worth = law.worth(predicted.signal, predicted.numbers, tagged, unlike=facts.is_unlike)
-    return worth > TOO_HOPEFUL
+    return worth > facts.margin
 
 
 def _little(law: Law, predicted: Predicted, facts: EntryFacts) -> str:
@@ -221,7 +226,7 @@ def _little(law: Law, predicted: Predicted, facts: EntryFacts) -> str:
     return (
         f"certified rounds are predicted to gain {gained:.3f} bits a byte on the "
         f"{predicted.tagged / max(predicted.examples, 1):.0%} of the text that holds a secret, and to lose "
-        f"{lost:.3f} on the rest. Over all that is at most {TOO_HOPEFUL}, by which predictions were too high"
+        f"{lost:.3f} on the rest. Over all that is at most {facts.margin}, by which predictions may be too high"
     )
 
 

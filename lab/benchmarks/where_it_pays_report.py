@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 from where_it_pays import SHAPE
 from where_it_pays_data import CONTEXT
 
-from hush_core.weights.law import TOO_HOPEFUL, Law
+from hush_core.weights.law import TOO_HOPEFUL, UNLIKE_ERROR, Law
 
 TITLES = {
     "gcc": "change logs beside code, older logs public",
@@ -113,7 +113,8 @@ def _mean(rows: dict[int, dict], seeds: set[int]) -> float:
 def makes_rounds(place: str, signal: float) -> bool:
     """Whether `protect: auto` learns the tagged half of the text under noise."""
     unlike = place.endswith("unlike")
-    return Law().worth(signal, SHAPE.parameters(CONTEXT), 0.5, unlike=unlike) > TOO_HOPEFUL
+    worth = Law().worth(signal, SHAPE.parameters(CONTEXT), 0.5, unlike=unlike)
+    return worth > (UNLIKE_ERROR if unlike else TOO_HOPEFUL)
 
 
 def picture(found: Found, path: Path) -> None:

@@ -54,7 +54,7 @@ def test_where_rounds_were_measured_to_gain_nothing_the_text_is_left_out():
     for secrets, signal in ((1987, 1935.0), (7965, 2729.0)):
         facts = [EntryFacts(job(PEOPLE).secrets[0], secrets, 4000, signal)]
         (way,) = decide(job(PEOPLE), facts, Predicted(signal, 69_824, 8000, 4000))
-        assert way.taken == "drop" and "predictions were too high" in way.why
+        assert way.taken == "drop" and "predictions may be too high" in way.why
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,8 @@ def test_where_rounds_were_measured_to_gain_nothing_the_text_is_left_out():
     [
         (1987, 1935.0, 4000, "noise"),
         (1987, 1935.0, 1999, "drop"),
+        (100, 253.0, 4000, "noise"),
+        (50, 126.0, 4000, "drop"),
         (20, 52.0, 4000, "drop"),
         (200, 462.0, 4000, "noise"),
     ],
@@ -69,7 +71,8 @@ def test_where_rounds_were_measured_to_gain_nothing_the_text_is_left_out():
 def test_text_of_a_kind_that_other_text_is_not_is_learned_where_that_was_measured_to_pay(
     secrets, signal, unlike, taken
 ):
-    """arXiv abstracts beside code: 20 secrets lost 0.051 bits over the whole text, 200 gained 0.045."""
+    """arXiv abstracts beside code, the whole text: 20 and 50 secrets lost 0.051 and 0.010 bits, 100 and 200 gained
+    0.017 and 0.045."""
     facts = [EntryFacts(job(PEOPLE).secrets[0], secrets, 4000, signal, unlike)]
     (way,) = decide(job(PEOPLE), facts, Predicted(signal, 69_824, 8000, 4000))
     assert way.taken == taken and not way.little
