@@ -128,10 +128,11 @@ def in_certificate(content: bytes, first: int, last: int) -> bool:
 
 
 def is_public_armour(value: bytes) -> bool:
-    """Whether base64 holds certificates or public keys in PEM's armour (the last may be cut), nothing else.
+    r"""Whether base64 holds certificates or public keys in PEM's armour (the last may be cut), nothing else.
 
-    >>> is_public_armour(base64.b64encode(b"-----BEGIN CERTIFICATE-----" + bytes([10]) + b"MIIB" + bytes([10])))
-    True
+    >>> begin, end = b"-----BEGIN CERTIFICATE-----\nMIIB\n", b"-----END CERTIFICATE-----\n"
+    >>> [is_public_armour(base64.b64encode(text)) for text in (begin, begin + end, begin + end + b"key")]
+    [True, True, False]
     """
     if not value.startswith(b"LS0tLS1CRUdJTi") or not _BASE64.fullmatch(value):
         return False
