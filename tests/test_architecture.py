@@ -1,6 +1,7 @@
 """The floors of the house: imports go down only, and the data's way through hush_core is one way."""
 
 import ast
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -258,3 +259,14 @@ def test_the_second_route_stands_alone():
         and not name.startswith("hush_core.certificate.recheck")
     }
     assert not foreign
+
+
+def test_no_two_test_files_register_the_same_model_name():
+    """A worker's tests share one tracker: a model that one file approved would be champion in another."""
+    users = defaultdict(set)
+    for path in files("tests"):
+        for node in nodes(path):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "register" and node.args:
+                users[getattr(node.args[0], "value", None)].add(path.name)
+    assert {"approved", "rejected"} <= users.keys()
+    assert not {name: paths for name, paths in users.items() if isinstance(name, str) and len(paths) > 1}

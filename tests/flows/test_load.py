@@ -86,7 +86,7 @@ def test_a_registry_that_answers_with_another_version_is_caught(register, monkey
 
 def test_what_was_approved_and_what_was_verified_are_one(register, monkeypatch):
     """The registry's tags are read before the files: between them the version may become another one."""
-    uri = approve(register("swapped").model_uri)
+    uri = approve(register("swapped-before-loading").model_uri)
     before = find_version(uri)
     before.tags[DIGEST] = "1" * 64
     with monkeypatch.context() as patch:

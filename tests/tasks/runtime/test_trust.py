@@ -185,14 +185,14 @@ def test_the_bill_of_materials_names_model_data_and_code(package):
 
 
 def test_a_version_is_signed_anew_where_a_key_is_new(register, tmp_path, monkeypatch):
-    unsigned = register("later")
+    unsigned = register("signed-later")
     private, _ = write_pair(tmp_path / "keys", "acme")
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
     with pytest.raises(VerificationError, match="no organisation signed"):
         verify_target(unsigned.model_uri)
-    again = register("later")
+    again = register("signed-later")
     assert again.version == "2" and "signed by acme" in verify_target(again.model_uri).signature
-    assert register("later") == again
+    assert register("signed-later") == again
 
 
 def test_who_may_not_sign_is_told_before_anything_is_made(tmp_path, monkeypatch):

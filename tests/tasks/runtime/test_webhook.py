@@ -247,7 +247,7 @@ def test_a_secret_in_the_folder_of_nobody_is_refused_in_one_line(receiver, monke
 
 def test_nobody_is_told_where_nobody_is_named(register, monkeypatch):
     monkeypatch.delenv("HUSH_WEBHOOK_URL", raising=False)
-    approve(register("silent").model_uri)
+    approve(register("silent-receiver").model_uri)
     assert webhook.messages() == [] and webhook.deliver() == webhook.Delivery()
 
 
