@@ -20,6 +20,7 @@ warm = b"x" * int(3e7)  # after this one glibc maps no block of up to 30 MB by i
 del warm
 with freed_at_once() if sys.argv[1] == "with" else contextlib.nullcontext():
     give_back()  # what imports and their compilation left free would be taken again, and hide the growth
+    holes = [b"x" * 20_000 for _ in range(2_000)]  # or the findings would lie in these, below all texts
     before = resident()
     texts, kept = [], []
     for n in range(200):
