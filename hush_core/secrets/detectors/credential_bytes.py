@@ -26,35 +26,36 @@ from itertools import pairwise
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
-from hush_core.secrets.detectors.credential_near import is_passphrase, is_strong
+from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.detectors.credential_words import words
 from hush_core.secrets.detectors.rejected import rejected
-from hush_core.secrets.guessing.byte_lists import ESCAPED, ITEM, PAIRS, listed_bytes
+from hush_core.secrets.guessing.byte_lists import BETWEEN, ESCAPED, ITEM, PAIRS, listed_bytes
 from hush_core.secrets.priors import KEY_BYTES
 
 SIZES = frozenset((16, 24, 32, 48, 64))
 """Bytes of a symmetric key, a seed, and an ed25519 key pair (Solana's)."""
 BEFORE, MOST, BESIDE = 200, 4096, 600
-_LIST = rb"(?:" + ITEM + rb"[ \t]*,\s{0,40}){6}"
+_LIST = rb"(?:" + ITEM + BETWEEN + rb"){6}"
 BYTES_GATE = (
     rb"(?:key|secret|seed|priv|token|psk|pass|pwd|wallet|cipher|hmac|\bsk\b|[dkm]ek\b)[^\n]{0,100}(?:\r?\n[^\n]{0,60})?(?:"
-    rb"(?:[0-9$&(-][0-9a-z $&()#.]{0,16},\s{0,40}){6}|(?:\\(?:x[0-9a-f]{2}|[0-3][0-7]{2})[^\\\n]{0,3}){4}|\b[0-9a-f]{2}(?:[: -][0-9a-f]{2}){15})"
+    rb"(?:[0-9$&(\"'-][0-9a-z $&()#.\"']{0,16}[,;]\s{0,40}){6}|(?:-?[0-9]{1,3}[ ]){8}|(?:-[ ]+[0-9]{1,3}\r?\n[ ]*){6}|(?:\\(?:x[0-9a-f]{2}|u00[0-9a-f]{2}|[0-3][0-7]{2})[^\\\n]{0,3}){4}|\b[0-9a-f]{2}(?:[: -][0-9a-f]{2}){15})"
 )
 """A name, and on its line or the next the first numbers of an array."""
 _STRING = ESCAPED + rb"+(?:[\"'][ \t]*[+.\\]?[ \t]*\r?\n?[ \t]*[+.]?[ \t]*b?[\"']" + ESCAPED + rb"+)*"
-_RUN = linear.compile(
-    rb"(?:" + ITEM + rb"[ \t]*,\s{0,40}){7,}" + ITEM + rb"|[\"']" + _STRING + rb"[\"']|" + PAIRS
-)
+_RUN = linear.compile(rb"(?:" + ITEM + BETWEEN + rb"){7,}" + ITEM + rb"|[\"']" + _STRING + rb"[\"']|" + PAIRS)
 _ESCAPE, _PAIRS = re.compile(rb"\\x[0-9A-Fa-f]|\\u00|\\[0-3][0-7]{2}"), re.compile(PAIRS)
-_CLOSED = linear.compile(rb"[ \t]*,?\s{0,40}(?:[\]})>;\"'`]|\Z)|[ \t]*(?:\r?\n)")
+_CLOSED = linear.compile(
+    rb"[ \t]*[,;]?[ \t]*(?:(?://|#)[^\n]{0,60}\n|/\*[^*\n]{0,60}\*/)?\s{0,40}(?:[\]})>;\"'`]|\|\]|\Z)|[ \t]*(?:\r?\n)"
+)
+_QUOTED_ITEM = re.compile(rb"[\"']0x[0-9A-Fa-f]{2}[\"'],")
 _NAME = re.compile(rb"[A-Za-z_$][\w$-]*")
 _NO_NAME = frozenset(
     b"new byte bytes uint int u sint unsigned signed char array buffer from of vec slice list pack const static final var let val mut "
     b"public private protected internal readonly constexpr to hex as string str raw return x b c r f return type data value values "
     b"copy ref immutable uint8array bytearray byte_array uint8_t uint8 "
-    b"sha sha256 sha512 sha1 md5 fromcharcode db".split()
+    b"sha sha256 sha512 sha1 md5 fromcharcode db fromhex unhexlify decodehex decodestring hextobytes hexstringtobytes hex2bin decode parse bs bytestring progmem implode array_map chr map defconstant def".split()
 )
 """Words between a name and its bytes: types, constructors, modifiers."""
 _OF_KEYS = frozenset(
@@ -87,7 +88,7 @@ def key_bytes(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
             if start >= last:
                 break
             seen = max(seen, end)
-            if content[start : start + 1] in b"\"'":
+            if content[start : start + 1] in b"\"'" and not _QUOTED_ITEM.match(content, start):
                 start, end = start + 1, end - 1
                 if len(_ESCAPE.findall(content, start, end)) < 4 and not _PAIRS.fullmatch(
                     content, start, end

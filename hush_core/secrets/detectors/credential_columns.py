@@ -1,4 +1,4 @@
-"""Passwords in columns: tables with a head (comma, semicolon, tab, bar), PostgreSQL's `COPY`, and SQL's `INSERT`.
+"""Passwords in columns: tables with a head (comma, semicolon, tab, bar, blanks), PostgreSQL's `COPY`, and SQL's `INSERT`.
 
 The column is the one whose name is a password's. All that is no placeholder in it is one, whatever it looks like.
 """
@@ -23,7 +23,9 @@ _PASSWORD = (
     + LOCAL_NAMES
     + rb")(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
 )
-COLUMNS_GATE = rb"(?:^|[,;\t|(][ ]?)[\"'`\[]?" + _PASSWORD + rb"[\"'`\]]?[ ]?(?:[,;\t|)]|\r?$)"
+COLUMNS_GATE = (
+    rb"(?:^|[,;\t|(][ ]?|[ ]{2})[\"'`\[]?" + _PASSWORD + rb"[\"'`\]]?[ ]?(?:[,;\t|)]|[ ]*\r?$|[ ]{2})"
+)
 """A cell of a head; hyperscan, without case, by lines."""
 _NAME = linear.compile(rb"(?i)" + _PASSWORD)
 _BESIDE = linear.compile(
@@ -93,7 +95,7 @@ def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
     head = content[first:last].rstrip(b"\r\n")
     if len(head) > 2048:
         return
-    for separator in b"\t|,;":
+    for separator in b"\t|,; ":
         names = [head[a:b].strip(b" \t\"'") for a, b in _cells(head, separator)]
         if (
             len(names) < 2
@@ -135,6 +137,9 @@ def _bare(content: bytes, start: int, end: int) -> tuple[int, int]:
 
 def _cells(row: bytes, separator: int) -> Iterator[tuple[int, int]]:
     """Where the cells of a line are (RFC 4180: what is in quotes may hold the separator)."""
+    if separator == ord(" "):
+        yield from (match.span() for match in _APART.finditer(row))
+        return
     start = at = 0
     quoted = 0
     while at < len(row):
@@ -148,6 +153,10 @@ def _cells(row: bytes, separator: int) -> Iterator[tuple[int, int]]:
             start = at + 1
         at += 1
     yield start, len(row)
+
+
+_APART = re.compile(rb"\S+(?: \S+)*")
+"""A cell where two blanks and more are between cells."""
 
 
 def _statement(content: bytes, match: linear.Match, columns: list[int]) -> Cells:

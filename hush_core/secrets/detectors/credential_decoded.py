@@ -1,4 +1,4 @@
-"""Credentials in text that is encoded: base64, hexadecimal or URL escapes of settings, JSON and forms, two deep.
+"""Credentials in text that is encoded: base64 (of gzip, too), hexadecimal or URL escapes, two deep.
 
 A gate sees runs that decode to readable text: no digest and no key does (of 18 random bytes one in 10⁶). What is
 decoded goes through the same rules; a run that holds a credential is one.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import unquote_to_bytes
 
@@ -24,7 +25,7 @@ _GROUP = (
 )
 """Base64 of three readable characters: in each the first two bits are 0; the third separates signs from letters."""
 DECODED_GATE = (
-    rb"(?:(?:"
+    rb"(?:H4sI[A-Za-z0-9+/]{20}|(?:"
     + _GROUP
     + rb"){6}|(?:[2-7][0-9A-Fa-f]){20}|%(?:22|27)[ +]?(?:%3[aA]|:)|(?i:pass(?:word|wd)?|pwd|secret)%3[dD]"
     rb"|(?:0x[2-7][0-9A-Fa-f],[ \t]{0,4}){7})"
@@ -35,6 +36,7 @@ _BYTES = linear.compile(rb"(?:0x[0-9A-Fa-f]{2}[, \t\r\n]{0,40}){8,}")
 _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2})+")
 _BYTE = re.compile(rb"0x([0-9A-Fa-f]{2})")
 DEEP, MOST, LEAST_READABLE = 2, 1 << 16, 0.95
+GZIP = b"\x1f\x8b\x08"
 _UNREADABLE = bytes(set(range(256)) - set(range(32, 127)) - set(b"\t\r\n"))
 
 
@@ -104,7 +106,9 @@ def readable(run: bytes) -> Iterator[bytes]:
     if len(plain) % 4 != 1:
         try:
             text = base64.b64decode(plain + b"=" * (-len(plain) % 4))
-        except binascii.Error:
+            if text.startswith(GZIP):
+                text = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(text, MOST)
+        except (binascii.Error, zlib.error):
             return
         if _is_text(text):
             yield text

@@ -16,6 +16,7 @@ from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_der import is_public_armour
+from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_names import RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
 from hush_core.secrets.detectors.credential_public import (
@@ -111,6 +112,8 @@ def in_files(
             elif (
                 not place.after_name
                 or _dense(value)
+                or is_strong(value)
+                or is_passphrase(value)
                 or (SAYS_PASSWORD.search(content, match.start(), start) and is_chosen(value))
             ):
                 yield FILE_PASSWORD, start, end

@@ -14,7 +14,7 @@ Chinese, Japanese and Korean put no blank beside a value, so a value ends where 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from hush_core import linear
 from hush_core.secrets.detectors.credential_public import (
@@ -37,8 +37,8 @@ LOCAL_NAMES = (
         "mot_de_passe mots_de_passe code_d'accès phrase_secrète contraseña contraseÑa contrasena contrasenya clave senha palavra_passe palavra_chave "
         "parola parolă parol lösenord losenord adgangskode kodeord passord løsenord salasana tunnussana lykilorð pasahitz "
         "hasło haslo hasła hasłem heslo hesla heslem geslo lozink slaptažod slaptazod parool salasõna jelszó jelszo jelszav şifre Şifre sifre kata_sandi "
-        "kata_laluan mật_khẩu Mật_khẩu mat_khau nenosiri fjalëkalim парол Парол ПАРОЛ лозинк κωδικ Κωδικ συνθηματικ "
-        "密码 密碼 口令 通行码 通行碼 パスワード パスフレーズ 暗証番号 合言葉 비밀번호 암호 패스워드 كلمة_المرور كلمة_السر كلمة_مرور رمز_عبور گذرواژه סיסמ पासवर्ड পাসওয়ার্ড รหัสผ่าน"
+        "kata_laluan mật_khẩu Mật_khẩu mat_khau nenosiri fjalëkalim zaporka pasvorto cyfrinair pasfhocal contrasinal codice_segreto codice_di_accesso парол Парол ПАРОЛ лозинк гасло шифра ключ_доступа құпия_сөз нууц_үг სიტყვა პაროლ գաղտնաբառ κωδικ Κωδικ συνθηματικ "
+        "密码 密碼 口令 通行码 通行碼 パスワード パスフレーズ 暗証番号 合言葉 비밀번호 비번 암호 패스워드 كلمة_المرور كلمة_السر كلمة_مرور رمز_عبور گذرواژه סיסמ पासवर्ड পাসওয়ার্ড கடவுச்சொல் పాస్‌వర్డ్ పాస్వర్డ్ پاس_ورڈ รหัสผ่าน ລະຫັດຜ່ານ ពាក្យសម្ងាត់ စကားဝှက်"
     )
     + rb"|contrase\xf1a|l\xf6senord|\bmima\b|\bmdp\b|\bmdp_|_mdp\b"
 )  # two of them in Latin-1
@@ -50,7 +50,7 @@ RUN = rb"(?:[!#$%&*+./0-9:=?@A-Z^_a-z~-]|" + _LATIN + rb")"
 OPENING = rb"(?:" + _any("“ „ « ‹ 「 『 《 【 （ ＂") + rb")"
 QUOTES = _any("“ ” „ ‟ ‘ ’ ‚ « » ‹ › 「 」 『 』 《 》 【 】 （ ） ＂ ＇") + rb"|[\"'`(<*]"
 VERBS = _any(
-    "lautet lauten ist war sei est sera es será é è is var är er on to je jest brzmi адалах adalah ialah là είναι este bude е является это היא הוא هي هو olarak setzen"
+    "lautet lauten luidt ist war sei est sera es será é è is var är er on to je jest brzmi адалах adalah ialah là είναι este bude е является это היא הוא هي هو olarak setzen"
 )
 _AFTER = (
     _any("是 为 為 设为 設為 设置为 は が を に には 는 은 이 가 을 를 คือ है")
@@ -88,8 +88,13 @@ _AS = linear.compile(
     + rb")"
 )
 """A value, a word such as `as`, and the name."""
-REACH = 64
-"""Bytes from a name to what gives it a value."""
+_SAID = linear.compile(rb"(?i)(pass(?:word|wd|phrase|code)|pwd|\bpw\b)|(?:" + LOCAL_NAMES + rb")")
+_LAST = linear.compile(
+    rb"[`*_\"']{0,3}[ \t]{1,2}[`*\"'(]{0,3}(" + RUN + rb"{6,128})[`*_\"')\].,;]{0,4}[ \t\r]*(?:\n|\Z)"
+)
+"""A value that ends its line, directly behind a name."""
+REACH, REACH_ENGLISH = 64, 24
+"""Bytes from a name to what gives it a value: English names are in code, too."""
 _CHOSEN = linear.compile(
     rb"(?:[A-Za-z]|[\xc3-\xd4][\x80-\xbf]){3,}[0-9]{2,}[!@#$%&*?.]{0,2}|(?:[A-Za-z]|[\xc3-\xd4][\x80-\xbf]){2,}[!@#$%&*+_.-]{0,2}[0-9]+[A-Za-z0-9!@#$%&*?_.-]+|[0-9]{2,}[!@#$%&*_.-]?[A-Za-z]{3,}[!@#$%&*?0-9]*"
 )
@@ -108,8 +113,9 @@ def said(
 
     is_phrase: whether a value is a passphrase.
     """
-    for name in IS_LOCAL.finditer(line):
-        for start, end in _given(line, name.end()):
+    for name in _SAID.finditer(line):
+        given = _given(line, name.end(), REACH, _LINKS) if name[1] is None else _in_english(line, name.end())
+        for start, end in given:
             if end := _end(line, start, end, is_phrase):
                 yield ASSIGNED_PASSWORD, start, end
                 break
@@ -119,10 +125,17 @@ def said(
             yield ASSIGNED_PASSWORD, start, end
 
 
-def _given(line: bytes, at: int) -> Iterator[tuple[int, int]]:
+def _in_english(line: bytes, at: int) -> Iterator[tuple[int, int]]:
+    yield from _given(line, at, REACH_ENGLISH, _LINKS[:2])
+    last = _LAST.match(line, at)
+    if last:
+        yield last.span(1)
+
+
+def _given(line: bytes, at: int, reach: int, links: Sequence[linear.Linear]) -> Iterator[tuple[int, int]]:
     """Where values begin and may end, at the places where a name is given one."""
-    near = line[at : at + REACH]
-    for link in _LINKS:
+    near = line[at : at + reach]
+    for link in links:
         for match in link.finditer(near):
             if value := _VALUE.match(line, at + match.end()):
                 yield value.span()
@@ -133,6 +146,8 @@ def _end(line: bytes, start: int, end: int, is_phrase: Callable[[bytes], bool]) 
     while end > start and line[end - 1] in b".:=*":
         end -= 1
     value = line[start:end]
+    if value[:1] in b"@=?&" and value:
+        return 0
     if line[end : end + 1] in (b"(", b"[", b"{", b"\\") or len(value) < 6 or len(set(value)) < 5:
         return 0
     if is_phrase(value):

@@ -17,6 +17,7 @@ from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL, LOCAL_NAMES
+from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -35,7 +36,7 @@ from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 _PASS_NAME = (
     rb"(?:pass[ _-]?(?:words?|wd|phrase|code|key)|passw|pass|pwd|psk|secret|token|cred(?:ential)?s?|api[ _-]{0,2}key|requirepass|masterauth|seed|dsn"
     rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
-    rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass(?:word)?|bindpw|rootpw|userpw|community)"
+    rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass(?:word)?|bindpw|rootpw|userpw|community|pw)"
 )
 _NAMES = rb"(?:" + _PASS_NAME + rb"|" + LOCAL_NAMES + rb")"
 _TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}\\]{0,3}"
@@ -92,7 +93,10 @@ _HUMAN_NAMES = (
     b"requirepass",
     b"masterauth",
     b"secret",
+    b"pw",
 )
+_PASS_ENDS = frozenset((b"password", b"passwd", b"pass", b"pwd", b"passphrase"))
+"""Last words of a name that is a password's, whatever the words before are: `keystorePassword`."""
 _SALTS, _HEX16 = (
     (b"salt", b"pepper"),
     re.compile(rb"(?=[A-Fa-f]{0,15}[0-9])(?=[0-9]{0,15}[A-Fa-f])[0-9A-Fa-f]{16}"),
@@ -165,7 +169,7 @@ _LOOSE = (b",", b"is", b"is:", b"==", b"===")
 
 
 _OTHER_WORDS = re.compile(
-    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is))"
+    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is)|pw[a-ce-z])"
 )
 """Words that begin as telling ones do."""
 _PUBLIC = re.compile(
@@ -215,6 +219,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
         name = match[1].lower()
         human = (
             any(part in name for part in _HUMAN_NAMES)
+            or _PASS_ENDS.intersection(words(match[2])[-1:])
             or IS_LOCAL.fullmatch(name) is not None
             or (name in _SALTS and _HEX16.fullmatch(value) is not None)
         )
@@ -240,7 +245,8 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
 
 def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> str:
     """Why the name is not one of a secret, or its value is for all to see; "" if neither."""
-    if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
+    tail = words(match[2])
+    if (any(word in _NO_VALUE_TAIL for word in tail) and tail[-1] not in _PASS_ENDS) or _PUBLIC.search(
         line, max(0, match.start() - 12), match.start()
     ):
         return "the name is of something else: a path, an id, a length, a public key"
@@ -248,7 +254,7 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
         return "what a protocol shows to everybody"
     if b"..." in value:
         return "cut short by its writer"
-    if words(match[2])[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
+    if tail[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
         return "a digest, as its name says"
     if is_public_key(value):
         return "a public key"
@@ -317,8 +323,21 @@ _LETTERED = linear.compile(rb"[A-Za-z][0-9]+[a-z]")
 """A digit among letters, as who chooses a password writes one: `tr0ut`."""
 
 
+def _is_numbered(value: bytes) -> bool:
+    """Whether it is two words or more with a dot and a digit: `Olivia.Tommy50`, but no file."""
+    return (
+        len(value) >= 8
+        and value.count(b".") == 1
+        and b":" not in value
+        and bool(_DIGIT.search(value))
+        and not is_file(value)
+    )
+
+
 def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
     digit, symbol = bool(_DIGIT.search(value)), bool(_SYMBOL.search(value))
+    if human and (quoted or settings) and (is_strong(value) or is_passphrase(value) or _is_numbered(value)):
+        return True
     if _NAME_LIKE.fullmatch(value):
         if human and quoted and len(value) >= 8 and _LETTERED.search(value) and b":" not in value:
             return True

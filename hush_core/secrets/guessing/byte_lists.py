@@ -9,15 +9,19 @@ import re
 NUMBER = rb"(?:0x[0-9A-Fa-f]{1,2}|16#[0-9A-Fa-f]{1,2}|\$[0-9A-Fa-f]{2}|&[hH][0-9A-Fa-f]{1,2}|0?[0-9A-Fa-f]{2}[hH]|[0-9]{1,3})"
 """One byte in C, Go, Java, Rust, Erlang, Pascal, Basic, assembly, or decimal."""
 ITEM = (
-    rb"(?:\((?:unsigned )?(?:s?byte|char|u?int8(?:_t)?|u8)\)[ \t]?\(?)?-?"
+    rb"[\"']?(?:\((?:unsigned )?(?:s?byte|char|u?int8(?:_t)?|u8)\)[ \t]?\(?)?-?"
     + NUMBER
-    + rb"(?:_?u8|[uU][yY]?|\)?\.to(?:U?Byte|_u8)\(\)|\))?"
+    + rb"(?:[_']?u8|[uU][yY]?|\)?\.to(?:U?Byte|_u8)\(\)|\))?[\"']?"
 )
+BETWEEN = rb"(?:[ \t]*[,;]\s{0,40}(?:(?://|#)[^\n]{0,60}\n\s{0,40}|/\*[^*\n]{0,60}\*/\s{0,40})?|[ \t]{1,4}|[ \t\r]{0,4}\n[ \t]{0,24}(?:-[ \t]{1,4})?)"
+"""What is between two: a comma or a semicolon and a comment, blanks, or the next line of YAML's lists."""
 ESCAPED = rb"(?:\\x[0-9A-Fa-f]{2}|\\u00[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\[abefnrtv0\\'\"]|[ !#-&(-\[\]-~])"
 PAIRS = rb"[0-9A-Fa-f]{2}(?:[: -][0-9A-Fa-f]{2}){15,63}"
 _ITEM = re.compile(
-    rb"(-?)(?:(?:0x|16#|\$|&[hH])([0-9A-Fa-f]{1,2})|0?([0-9A-Fa-f]{2})[hH]|(?<![A-Za-z0-9])([0-9]{1,3})(?=_?u8|[uU,)\s.;]|\Z))"
+    rb"(-?)(?:(?:0x|16#|\$|&[hH])([0-9A-Fa-f]{1,2})|0?([0-9A-Fa-f]{2})[hH]|(?<![A-Za-z0-9])([0-9]{1,3})(?=[_']?u8|[\"'uU,)\s.;]|\Z))"
 )
+_COMMENT = re.compile(rb"(?://|#)[^\n]{0,60}\n|/\*[^*\n]{0,60}\*/")
+_NOTHING_ELSE = re.compile(rb"(?:[\s,;()\"'-]|_?u8|[uU][yY]?|\.to(?:U?Byte|_u8))*")
 _CAST = re.compile(rb"\([A-Za-z0-9_ ]+\)")
 _ESCAPE = re.compile(
     rb"\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\([abefnrtv0\\'\"])|([\"'][^\\\"']{0,40}[\"'])|([ -~])"
@@ -38,15 +42,16 @@ def listed_bytes(text: bytes) -> bytes | None:
         return bytes.fromhex(re.sub(rb"[: -]", b"", text).decode())
     if b"\\" in text:
         return bytes(_escaped(text))
-    if b"," not in text:
+    text = _CAST.sub(b"", _COMMENT.sub(b"\n", text))
+    if not _NOTHING_ELSE.fullmatch(_ITEM.sub(b"", text)):
         return None
     values = []
-    for sign, hexadecimal, suffixed, decimal in _ITEM.findall(_CAST.sub(b"", text)):
+    for sign, hexadecimal, suffixed, decimal in _ITEM.findall(text):
         value = int(decimal) if decimal else int(hexadecimal or suffixed, 16)
         if value > 255:
             return None
         values.append((-value if sign else value) % 256)
-    return bytes(values) if len(values) == text.rstrip(b", \t\r\n").count(b",") + 1 else None
+    return bytes(values) if len(values) > 1 else None
 
 
 def _escaped(text: bytes) -> list[int]:

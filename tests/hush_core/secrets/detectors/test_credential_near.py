@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from urllib.parse import quote
 
 import pytest
@@ -19,6 +20,7 @@ WRAPPED = [
     'Password string `env:"PW" envDefault:"{}"`', 'password = bytes("{}", "utf-8")', "password => Digest.hexdigest('{}')",
 ]  # fmt: skip
 APART = [
+    "password: >-\n  {}", "#cloud-config\nchpasswd:\n  list: |\n    ada:{}\n", "Demo account: ada / {}", "Use {} as the password here.",
     '{{"key":"password","value":"{}"}}', "  DbPassword:\n    Type: String\n    Default: {}\n", "password: &pw {}",
     '<Key>Password</Key>\n<Value ProtectInMemory="True">{}</Value>', 'USER, PASSWORD = "ada", "{}"', "- key: password\n  value: {}",
 ]  # fmt: skip
@@ -26,12 +28,14 @@ LANGUAGES = [
     "senha={}", "clave: {}", "contrasena={}", "contraseña: {}", "parola={}", "пароль: {}", "密码: {}", "Ihr Passwort lautet: {}",
     "mot de passe : {}", "wachtwoord = {}", "hasło: {}", "lösenord: {}", "パスワード: {}", "비밀번호: {}", "şifre: {}",
 ]  # fmt: skip
-OPTIONS = ["zip -P {} a.zip f", "xfreerdp /u:ada /p:{} /v:h", "sshpass -p {} ssh h", "rclone --ftp-pass={} x"]
+OPTIONS = ["zip -P {} a.zip f", "xfreerdp /u:ada /p:{} /v:h", "sshpass -p {} ssh h", "rclone --ftp-pass={} x",
+           "mongosh --host h -u ada -p '{}'", "ipmitool -H h -U ada -P {} power status", 'run(["sshpass", "-p", "{}", "ssh"])',
+           "SELECT pgp_sym_decrypt(card, '{}') FROM t;", "net use Z: \\\\h\\s {} /user:ada", "http --auth ada:{} GET https://h/x"]  # fmt: skip
 COLUMNS = [
     "host,user,password,role\nh0,eve,,viewer\nh1,ada,{},admin\n", "name\tpassword\tmail\nada\t{}\ta@b.test\n",
     "COPY users (id, name, password) FROM stdin;\n1\tada\t{}\n\\.\n", '"Title","Username","Password"\n"a","ada","{}"\n',
     "INSERT INTO users (id, name, pwd, role) VALUES (1,'bob','x','y'),\n (2,'ada','{}','y');\n",
-    "| user | password | role |\n|---|---|---|\n| ada | {} | admin |\n",
+    "| user | password | role |\n|---|---|---|\n| ada | {} | admin |\n", "HOST     USER    PASSWORD\nh1       ada     {}\n",
 ]  # fmt: skip
 STRONG_ONLY = [
     "Use ada / {} to sign in", "creds: ada:{}", "temporary password for bob - {}", "tool --auth ada:{} get",
@@ -57,6 +61,39 @@ def test_a_strong_password_is_found_on_the_line_of_a_name(form):
     assert labelled(f"import os\n{form.format(STRONG)}\nz = 1\n", STRONG)
 
 
+UNUSUAL = [
+    "Ab!kQz.wPtLm",
+    "fern.otter.pepper.moss.lamp",
+    "WalnutFerryCompass",
+    "Nico.Lukas87",
+    "Max016!",
+    "fern otter moss lamp",
+]
+"""Passwords without a digit, phrases with a word of code, with capitals or blanks, two names, and a short one."""
+
+
+@pytest.mark.parametrize("value", UNUSUAL)
+@pytest.mark.parametrize(
+    "form", ['keystorePassword = "{}"', "user_pw: '{}'", '"mailPassword": "{}",', "connect(db_passwd='{}')"]
+)
+def test_a_password_of_unusual_looks_is_found_where_its_name_is_plain(form, value):
+    assert labelled(f"import os\n{form.format(value)}\nz = 1\n", value)
+
+
+@pytest.mark.parametrize(
+    "form", ['root_password: Some("{}".into()),', 'rootPassword := []byte("{}")', 'pwd = SecretStr("{}")']
+)
+def test_a_chosen_password_is_found_in_a_constructor_and_names_in_a_getter_are_not(form):
+    assert labelled(f"import os\n{form.format('Nico127_')}\nz = 1\n", "Nico127_")
+    for call in (
+        'os.environ.get("DB_PASS1")',
+        'request.form["password2"]',
+        'page.locator("input#pwd1")',
+        '_("Wrong one2!")',
+    ):
+        assert list(own_findings(f"# text\npassword = {call}\n# end\n".encode(), [])) == []
+
+
 def _hex(text: str) -> str:
     return text.encode().hex()
 
@@ -65,7 +102,11 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-@pytest.mark.parametrize("encode", [_base64, lambda text: _base64(_base64(text)), _hex, quote])
+def _gzip(text: str) -> str:
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+@pytest.mark.parametrize("encode", [_base64, lambda text: _base64(_base64(text)), _hex, quote, _gzip])
 @pytest.mark.parametrize("text", ['{{"user":"ada","password":"{}"}}', "HOST=db&DB_PASSWORD={}&x=1"])
 def test_a_password_in_encoded_text_labels_the_whole_run(encode, text):
     run = encode(text.format(STRONG))
@@ -79,6 +120,9 @@ def test_a_password_in_encoded_text_labels_the_whole_run(encode, text):
         "secret = a1+b2*cc3/dd4()", "password: ${DB_PASSWORD1!}", "password_hash = '$2b$12$abcdefghijk'",
         "password = forms.CharField(widget=Input(attrs=x1))", "reset-password: account-reset-form-page", "class: user-password-form-field",
         "credentials file, see aws/aws-cli#847", 'pattern = "^secret:[a-zA-Z0-9/_+=.@-]+$"', "login (RFC 7617#section-2)",
+        "docker run -u root -p 8080:80 -w app1 image", "ssh -l ada -p 2222 host1", 'password: "does not match confirmation"',
+        '    login(password="ResetPasswordForm", x=1)', "password: new value must differ", "see account: docs / settings", "pwm_channel = 'timer2ch1'",
+        "PASSWORD_HASHERS = ['django.contrib.auth.hashers.MD5PasswordHasher']",
     ],
 )  # fmt: skip
 def test_addresses_code_and_names_near_a_name_are_no_passwords(line):
