@@ -102,6 +102,10 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
+def test_a_word_is_found_where_its_name_is_itself_the_value_of_a_key():
+    assert labelled('{"key": "password", "value": "letmein"}\n', "letmein")
+
+
 def _gzip(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
@@ -120,7 +124,7 @@ def test_a_password_in_encoded_text_labels_the_whole_run(encode, text):
         "secret = a1+b2*cc3/dd4()", "password: ${DB_PASSWORD1!}", "password_hash = '$2b$12$abcdefghijk'",
         "password = forms.CharField(widget=Input(attrs=x1))", "reset-password: account-reset-form-page", "class: user-password-form-field",
         "credentials file, see aws/aws-cli#847", 'pattern = "^secret:[a-zA-Z0-9/_+=.@-]+$"', "login (RFC 7617#section-2)",
-        "docker run -u root -p 8080:80 -w app1 image", "ssh -l ada -p 2222 host1", 'password: "does not match confirmation"',
+        "docker run -u root -p 8080:80 -w app1 image", "auth: mkdir -p Nico8732x", "ssh -l ada -p 2222 host1", 'password: "does not match confirmation"',
         '    login(password="ResetPasswordForm", x=1)', "password: new value must differ", "see account: docs / settings", "pwm_channel = 'timer2ch1'",
         "PASSWORD_HASHERS = ['django.contrib.auth.hashers.MD5PasswordHasher']",
     ],
