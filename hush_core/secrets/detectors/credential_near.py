@@ -55,9 +55,9 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
             end = content.find(b"\n", at) + 1 or len(content)
             if end <= at or end - last > ABOVE or content.startswith((b"\n", b"\r\n"), at):
                 break
-            folded = _FOLDED.search(content, first, at) and _ALONE.fullmatch(content, at, end)
-            if folded and is_chosen(folded[1]):
-                yield ASSIGNED_PASSWORD, *folded.span(1)
+            alone = _ABOVE_ALONE.search(content, first, at) and _ALONE.fullmatch(content, at, end)
+            if alone and _is_given(alone[1]):
+                yield ASSIGNED_PASSWORD, *alone.span(1)
             if _VALUE_LINE.match(content, at, end):
                 for rule, start, stop in by_line(_on_line, content[at:end]):
                     yield rule, at + start, at + stop
@@ -75,9 +75,13 @@ _VALUE_LINE = linear.compile(
     rb"(?i)[ \t]*(?:[-+*][ \t]*)?(?:[\"']?(?:default(?:[ _]?value)?|value|val|content|string|data|text)[\"']?[ \t]*(?:=>|[:=])|<(?:value|string|default|content|data|val)\b[^<>\n]{0,60}>|[\"'`][^\"'`\n]{8,64}[\"'`],?[ \t\r]*(?:\n|\Z))"
 )
 """A line that gives a value to the name above it."""
-_FOLDED = linear.compile(rb"[:=][ \t]*[>|][-+]?[ \t\r]*\n\Z")
-_ALONE = linear.compile(rb"[ \t]+(\S{6,64})[ \t\r]*\n?")
-"""A name above it whose value YAML has on the next line, and that line."""
+_ABOVE_ALONE = linear.compile(
+    rb"(?i)(?:[:=][ \t]*[>|][-+]?|(?:pass(?:word|wd|phrase|code)|pwd|\bpw|"
+    + LOCAL_NAMES
+    + rb")[\"'`*:?]{0,4})[ \t\r]*\n(?:[ \t]*[=~^-]{3,}[ \t\r]*\n)?\Z"
+)
+_ALONE = linear.compile(rb"[ \t]*(?:[-*+>:][ \t]+)?[`\"'*]{0,3}([^\s`\"'*]{6,64})[`\"'*]{0,3}[ \t\r]*\n?")
+"""A name above it whose value YAML, or a document, has on the next line, and that line."""
 
 
 def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
@@ -152,6 +156,13 @@ _NAMED_WORDS = linear.compile(
 """The name of a password that is directly before them."""
 
 
+def _is_given(value: bytes) -> bool:
+    """Whether a value is a password where its place says so."""
+    if is_placeholder(value) or says_placeholder(value):
+        return False
+    return is_strong(value) or is_passphrase(value) or (is_chosen(value) and not _NOT_GIVEN.fullmatch(value))
+
+
 def _options(line: bytes) -> Iterator[tuple[str, int, int]]:
     """Passwords behind an option: one that says so, or a letter beside the option of a user.
 
@@ -168,13 +179,8 @@ def _options(line: bytes) -> Iterator[tuple[str, int, int]]:
             users = _USER_OPTION.search(line) is not None
         if letter and not users:
             continue
-        made = is_strong(value) or is_passphrase(value)
-        likely = letter is None or letter in b"pP" or letter == b"pw"
-        if (
-            (made or (likely and is_chosen(value) and not _NO_OPTION.fullmatch(value)))
-            and not is_placeholder(value)
-            and not says_placeholder(value)
-        ):
+        plain = letter is None or letter in b"pP" or letter == b"pw"
+        if _is_given(value) and (plain or is_strong(value) or is_passphrase(value)):
             yield (ASSIGNED if looks_made(value) else ASSIGNED_PASSWORD), *match.span(3)
 
 
@@ -186,7 +192,7 @@ _OPTION_VALUE = linear.compile(
 _USER_OPTION = linear.compile(
     rb"(?:\A|[ \t\"',\[])(?:-[uUlD][ \t\"',=]{0,4}[\w.@\\-]|--?(?i:user|login|username)\b|/(?i:u|user):)|sshpass"
 )
-_NO_OPTION = linear.compile(
+_NOT_GIVEN = linear.compile(
     rb"(?i)(?:(?:sha|md|aes|des|rsa|ed|hmac|v|python|py|node|php)[-_.]?[0-9].*|.*\.(?:[a-z]{1,5}|p12|p7[bcs])|.*[/:].*|[a-z]+[-_]?[0-9]{1,3}|[a-z0-9]+(?:[-_][a-z]+[0-9]?)+)"
 )
 """Algorithms, versions, files, ports and names with a number."""
@@ -203,14 +209,7 @@ def _wrapped(line: bytes) -> Iterator[tuple[str, int, int]]:
     """
     for match in _WRAPPED.finditer(line):
         value = match[2]
-        if (
-            not _READS.search(match[1])
-            and not _NO_OPTION.fullmatch(value)
-            and is_chosen(value)
-            and not _NEVER_WRAPPED.search(value)
-            and not is_placeholder(value)
-            and not says_placeholder(value)
-        ):
+        if not _READS.search(match[1]) and _is_given(value) and not _NEVER_WRAPPED.search(value):
             yield (ASSIGNED if looks_made(value) else ASSIGNED_PASSWORD), *match.span(2)
 
 

@@ -20,7 +20,7 @@ WRAPPED = [
     'Password string `env:"PW" envDefault:"{}"`', 'password = bytes("{}", "utf-8")', "password => Digest.hexdigest('{}')",
 ]  # fmt: skip
 APART = [
-    "password: >-\n  {}", "#cloud-config\nchpasswd:\n  list: |\n    ada:{}\n", "Demo account: ada / {}", "Use {} as the password here.",
+    "password: >-\n  {}", "Password\n--------\n`{}`", "- Password\n  - {}", "#cloud-config\nchpasswd:\n  list: |\n    ada:{}\n", "Demo account: ada / {}", "Use {} as the password here.",
     '{{"key":"password","value":"{}"}}', "  DbPassword:\n    Type: String\n    Default: {}\n", "password: &pw {}",
     '<Key>Password</Key>\n<Value ProtectInMemory="True">{}</Value>', 'USER, PASSWORD = "ada", "{}"', "- key: password\n  value: {}",
 ]  # fmt: skip
