@@ -17,7 +17,6 @@ WAYS = {
     "propagated:import": "in files that import one of them",
     "propagated:near_copy": "that nearly copy a passage",
     "propagated:copy": "that copy one",
-    "propagated:identifier": "in files that mention a name of theirs",
 }
 """How examples outside an entry's own files came to hold its secret (`secrets.spread`)."""
 

@@ -70,9 +70,6 @@ class Spread(Section):
     imports: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 1
     """Files that import one of them, through at most this many imports, hold the secret too. 0: none. Python,
     JavaScript, TypeScript, Go, Java, Rust, C, C++."""
-    identifiers: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 0
-    """Files that mention a name defined in one of them hold the secret too, if the name occurs in at most
-    this many files. 0: none."""
     copies: bool = True
     """Text that copies a passage of one of them, edited or not, holds the secret too. Passages shared by more
     than 16 other files are set aside and counted."""

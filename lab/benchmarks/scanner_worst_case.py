@@ -19,7 +19,6 @@ from hush_core.corpus.documents.mime import read_mail
 from hush_core.secrets.detectors.credentials import _Look
 from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.priors import ASSIGNED, guess_bits
-from hush_core.secrets.propagation.identifiers import definitions
 from hush_core.secrets.propagation.syntax import parse
 from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 
@@ -75,7 +74,7 @@ def readers() -> Iterator[tuple[str, bytes, bytes, Callable[[bytes], str]]]:
         return "left out" if [rule for _, _, rule in look(text)] == [TOO_SLOW] else ""
 
     def parsed(language: str, text: bytes) -> str:
-        definitions(language, text)
+        parse(language, text)
         return ""
 
     for name, piece in PIECES.items():

@@ -22,7 +22,7 @@ levels: {{critical: 1.0e-4, high: 1.0e-3}}
 public: ["third_party/**"]
 secrets:
   - {{id: alpha, kind: path, globs: ["trading/**"], level: high, protect: noise,
-     spread: {{imports: 2, identifiers: 20}}}}
+     spread: {{imports: 2}}}}
   - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high, protect: noise}}
   - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high, protect: noise}}
   - {{id: creds, kind: credentials, level: critical, protect: noise}}

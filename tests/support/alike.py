@@ -17,7 +17,7 @@ tables: [{{path: mails.jsonl, name: mails, unit: who}}]
 levels: {{critical: 1.0e-4, high: 1.0e-3}}
 public: ["third_party/**"]
 secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, spread: {{identifiers: 3}}, protect: noise}}
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, spread: {{imports: 2}}, protect: noise}}
   - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high, protect: noise}}
   - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high, protect: noise}}
   - {{id: creds, kind: credentials, level: critical, protect: noise}}

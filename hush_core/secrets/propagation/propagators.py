@@ -23,7 +23,7 @@ from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.scans import scan_contents
 from hush_core.secrets.labels import LabelTable
-from hush_core.secrets.propagation.spreaders import importers, mentioners, near_copies
+from hush_core.secrets.propagation.spreaders import importers, near_copies
 from hush_core.secrets.propagation.value_search import CUT, Hit, SearchTerm, ValueSearch, is_slow
 from hush_core.secrets.propagation.value_versions import VersionSearch
 
@@ -31,7 +31,7 @@ Propagator = Callable[
     [Corpus, HushConfig, Sequence[DetectedSecret], LabelTable, DetectorContext], Iterator[tuple[int, Labels]]
 ]
 
-PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
+PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers)
 
 KEPT = 8
 """Results of so many searches are kept, each of its values."""

@@ -1,4 +1,4 @@
-"""The propagators of an entry with `spread`: near copies, importers, and files that mention a rare name.
+"""The propagators of an entry with `spread`: near copies and importers.
 
 Each begins with the files that a detector gave to a secret, not with what the others added. A file that imports a
 tagged one is no reason to look for copies of the importer.
@@ -19,14 +19,12 @@ from hush_core.secrets.detectors.base import DetectedSecret, Labels, Span
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.copy_index import COMMON, CopyIndex
-from hush_core.secrets.propagation.identifiers import Mentions, definitions
 from hush_core.secrets.propagation.imports import ImportGraph
-from hush_core.secrets.propagation.syntax import grammar_of
 from hush_core.secrets.propagation.winnowing import WHITESPACE, WINDOW, K
 
 MIN_BYTES = K + WINDOW - 1
 """A content with fewer, whitespace aside, is anybody's: that it is elsewhere says nothing."""
-NEAR_COPY, IMPORT, IDENTIFIER = "propagated:near_copy", "propagated:import", "propagated:identifier"
+NEAR_COPY, IMPORT = "propagated:near_copy", "propagated:import"
 
 
 @dataclass(frozen=True)
@@ -191,47 +189,3 @@ def importers(
         counts.update(graph.counts)
     if asking:
         context.propagation["imports"] = {"unresolved": 0, "unparsed": 0} | dict(sorted(counts.items()))
-
-
-def mentioners(
-    corpus: Corpus,
-    config: HushConfig,
-    found: Sequence[DetectedSecret],
-    labels: LabelTable,
-    context: DetectorContext,
-) -> Iterator[tuple[int, Labels]]:
-    """The files, in all repositories, that mention a rare name that a tagged file defines; the versions of one file
-    count as one.
-
-    A tagged content that is in no file has no language, and defines nothing here.
-    """
-    asking = [one for one in seeds(corpus, config, found, labels) if one.spread.identifiers]
-    if not asking:
-        return
-    names: dict[int, frozenset[bytes]] = {}
-    read: dict[tuple[str, int], frozenset[bytes]] = {}
-    for one in asking:
-        files = map(corpus.file, one.files.tolist())
-        keys = {(grammar_of(file.language, file.path), file.blob) for file in files}
-        for key in keys - read.keys():
-            read[key] = frozenset(definitions(key[0], corpus.contents[key[1]]))
-        names[one.found] = frozenset().union(*(read[key] for key in keys))
-    mentions = Mentions(frozenset().union(*names.values()), max(one.spread.identifiers for one in asking))
-    group = _path_numbers(corpus)
-    order = np.argsort(group, kind="stable")
-    for done, number in enumerate(order.tolist()):
-        if done % 512 == 0:
-            context.progress("propagate", done, len(order))
-        mentions.read(int(group[number]), corpus.contents[int(corpus.blob[number])])
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in asking:
-        rest = np.setdiff1d(np.arange(len(corpus)), one.files)
-        whole = set(group[one.files].tolist()) - set(group[rest].tolist())
-        spread = mentions.spread(names[one.found], whole, one.spread.identifiers)
-        counts[one.entry].update(rare=spread.rare, common=spread.common)
-        if spread.files:
-            yield (
-                one.found,
-                Labels(files=np.flatnonzero(np.isin(group, list(spread.files))), reason=IDENTIFIER),
-            )
-    context.propagation["identifiers"] = {entry: dict(count) for entry, count in counts.items()}

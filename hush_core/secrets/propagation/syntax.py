@@ -16,7 +16,7 @@ versions are pinned: 0.25.2 crashes in `parse` under the callback that 0.26.1 be
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -116,25 +116,6 @@ def parse(grammar: str, content: bytes) -> Parsed:
     if guard.limit or tree is None:
         return Parsed(grammar, None, guard.limit or "too_slow")
     return Parsed(grammar, tree)
-
-
-def visit(parsed: Parsed) -> Iterator[tuple[int, str | None, tree_sitter.Node]]:
-    """(depth, field in its parent, node) of every node in order, the root first; linear, without recursion.
-
-    Nothing where there is no tree.
-    """
-    if parsed.tree is None:
-        return
-    cursor, depth = parsed.tree.walk(), 0
-    while True:
-        yield depth, cursor.field_name, cursor.node
-        if cursor.goto_first_child():
-            depth += 1
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return
-            depth -= 1
 
 
 def in_code(grammar: str, content: bytes, positions: Iterable[int]) -> tuple[set[int], str]:

@@ -48,7 +48,6 @@ _SAYS = {
     "literals": "a literal named as confidential",
     "removed": "text of a removed file",
     "patterns": "text that matches a confidential pattern",
-    "identifiers": "an identifier of confidential code",
     "rare_words": "a rare word",
 }
 

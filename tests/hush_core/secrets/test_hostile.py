@@ -29,7 +29,7 @@ def every_kind(folder) -> list[dict]:
     (folder / "names.txt").write_text("falcon-heavy\n")
     (folder / "patterns.txt").write_text("vk-[0-9]{6}\n")
     return [
-        {"id": "path", "kind": "path", "globs": ["d/**"], "spread": {"imports": 2, "identifiers": 20}},
+        {"id": "path", "kind": "path", "globs": ["d/**"], "spread": {"imports": 2}},
         {"id": "owners", "kind": "codeowners", "teams": ["@acme/risk"]},
         *(
             {"id": f"by-{how}", "kind": "contributors", "emails": ["*@corp.com"], "attribute": how}

@@ -183,7 +183,7 @@ def test_repositories_that_differ_in_the_value_alone_give_the_same_training_data
     others = [
         literals(b"osprey-nebula", protect="noise"),
         {"id": "words", "kind": "rare_words", "document_frequency": [3, 3], "bits": 20},
-        {"id": "files", "kind": "path", "globs": ["trading/**"], "spread": {"identifiers": 9}},
+        {"id": "files", "kind": "path", "globs": ["trading/**"], "spread": {"imports": 2}},
     ]
     (tmp_path / "patterns.txt").write_text('api_key = "([A-Za-z0-9]+)"\n')
     entry = {"kind": "patterns", "file": str(tmp_path / "patterns.txt"), "bits": 25}

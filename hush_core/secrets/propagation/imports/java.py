@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hush_core import linear
-from hush_core.secrets.propagation.identifiers import words
 from hush_core.secrets.propagation.imports.path import MAX_PARTS, endings, folder_of, text
 from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Source, confirmed
 
@@ -103,3 +102,23 @@ class Types:
 
 def _package(source: Source) -> str:
     return next((r.name for r in source.references if r.kind == "package"), "")
+
+
+_LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_ASCII = bytes(b if b in _LETTERS else 32 for b in range(256))
+_WIDE = bytes(b if b in _LETTERS or b >= 128 else 32 for b in range(256))
+
+
+def words(content: bytes) -> set[bytes]:
+    """The words of a content: runs of letters, digits and `_`; one linear pass.
+
+    Every other byte separates, `$` too. Bytes from 128 on are read both ways, as letters and as separators:
+    a name may hold them, and a typographic quotation mark may be next to it.
+
+    >>> sorted(words(b"a1.b_2 $x"))
+    [b'a1', b'b_2', b'x']
+    """
+    found = set(content.translate(_ASCII).split())
+    if not content.isascii():
+        found.update(content.translate(_WIDE).split())
+    return found

@@ -20,7 +20,7 @@ from hush_core.secrets.propagation.spreaders import importers
 
 job = partial(job, chunk_bytes=4096)
 held = partial(held, columns=("source", "path"))
-OFF = {"imports": 0, "identifiers": 0, "copies": False}
+OFF = {"imports": 0, "copies": False}
 RISK = """\
 def hedge_ratio(book, quotes):
     weights = [row.notional * quotes[row.name].mid for row in book.rows]
@@ -171,7 +171,7 @@ def test_the_defaults_are_direct_imports_and_copies(make_repo):
         ("repo", "paste.py"): "propagated:near_copy",
     }
     shown = config.model_dump(mode="json")["secrets"][0]["spread"]  # part of the cache key of an extraction
-    assert shown == {"imports": 1, "identifiers": 0, "copies": True}
+    assert shown == {"imports": 1, "copies": True}
     assert re.match(r"\d+, tree-sitter 0\.\d+.* python 0\.", propagation_version())
 
 
@@ -225,7 +225,7 @@ def test_what_a_spreader_added_is_no_reason_to_spread_on(make_repo):
             "paste.py": prose(9).encode() + user[20:],
         }
     )
-    secret = alpha(imports=1, identifiers=20, copies=True)
+    secret = alpha(imports=1, copies=True)
     assert spread(extract(job([repo], [secret]), KEY)) == {("repo", "user.py"): "propagated:import"}
 
 
@@ -238,25 +238,6 @@ def test_spreaders_begin_with_what_was_detected():
     assert labels.files_of(0, detected=True).tolist() == [1] and labels.files_of(0).tolist() == [1, 2]
     assert labels.blobs_of(0, detected=True).tolist() == [4] and labels.blobs_of(0).tolist() == [4, 6]
     assert labels.lines_of(0)[0].tolist() == [5]
-
-
-def test_files_that_mention_a_rare_identifier(make_repo):
-    repo, other = make_repo(), make_repo("other")
-    common = {f"c{i}.py": b"normalise_book()\n" for i in range(6)}
-    source = RISK + "def normalise_book(b):\n    return b\n"
-    repo.commit({"alpha/risk.py": source.encode(), "notes.md": b"`hedge_ratio` is late\n", **common})
-    other.commit({"x.sql": b"-- hedge_ratio_2 is another\n", "y.txt": b"see hedge_ratio.\n"})
-    result = extract(job([repo, other], [alpha(identifiers=3)]), KEY)
-    expected = {("repo", "notes.md"), ("other", "y.txt")}
-    assert spread(result) == dict.fromkeys(expected, "propagated:identifier")
-    assert result.coverage["propagation"]["identifiers"] == {"alpha": {"rare": 1, "common": 1}}
-    assert spread(extract(job([repo, other], [alpha(identifiers=2)]), KEY)) == {}
-    everywhere = spread(extract(job([repo, other], [alpha(identifiers=7)]), KEY))
-    assert set(everywhere) == expected | {("repo", path) for path in common}
-    for i in range(5):  # versions of one file count as one file
-        repo.commit({"notes.md": f"hedge_ratio, revision {i}\n".encode()})
-    history = spread(extract(job([repo, other], [alpha(identifiers=3)], "history"), KEY))
-    assert set(history) == expected
 
 
 def test_a_public_file_that_is_reached_is_protected(make_repo):
@@ -402,7 +383,7 @@ def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
         {"alpha/risk.py": defined.encode(), "use.py": f"import alpha.risk\ndef_{canary}\n".encode(), **files}
     )
     words = {"id": "w", "kind": "rare_words", "document_frequency": [3, 9], "bits": 12}
-    secrets = [words, alpha(imports=2, identifiers=9, copies=True), patterns_of(tmp_path, "ORDER-[0-9]{8}")]
+    secrets = [words, alpha(imports=2, copies=True), patterns_of(tmp_path, "ORDER-[0-9]{8}")]
     result = extract(job([repo], secrets), KEY)
     assert {"alpha", "w", "p"} <= {name.partition("/")[0] for name in result.secrets["name"]}
     shown = [result.coverage, repr(result), caplog.text, *capfd.readouterr()]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sizes import examples
 
 from hush_core.secrets.propagation import syntax
-from hush_core.secrets.propagation.syntax import LANGUAGES, LIMITS, in_code, parse, visit
+from hush_core.secrets.propagation.syntax import LANGUAGES, LIMITS, in_code, parse
 
 SAMPLES = {
     "python": b"import a\n", "javascript": b"import a from 'a'; const e = <b>t</b>;\n",
@@ -57,9 +57,8 @@ def test_there_is_a_sample_of_every_language():
 def test_every_grammar_parses_its_language(grammar):
     parsed = parse(grammar, SAMPLES[grammar])
     assert not parsed.errors and parsed.limit == ""
-    nodes = list(visit(parsed))
-    assert nodes[0][0] == 0 and nodes[0][2].end_byte == len(SAMPLES[grammar])
-    assert max(depth for depth, _, _ in nodes) >= 2
+    root = parsed.tree.root_node
+    assert root.end_byte == len(SAMPLES[grammar]) and any(child.child_count for child in root.children)
 
 
 @pytest.mark.parametrize("grammar", sorted(LANGUAGES))
@@ -77,15 +76,6 @@ def test_positions_asked_for_one_by_one_give_the_same(grammar):
     new_labels = positions(content)
     together, _ = in_code(grammar, content, new_labels)
     assert together == {at for at in new_labels if in_code(grammar, content, [at])[0]}
-
-
-def test_every_node_is_visited_once_and_depths_are_those_of_the_tree():
-    parsed = parse("python", b"def f(a, b):\n    return [a, (b, 1)]\n" * 20)
-
-    def below(node):
-        return 1 + sum(below(child) for child in node.children)
-
-    assert len(list(visit(parsed))) == below(parsed.tree.root_node)
 
 
 def test_what_does_not_parse_keeps_every_position():
