@@ -16,7 +16,7 @@ versions are pinned: 0.25.2 crashes in `parse` under the callback that 0.26.1 be
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
