@@ -32,9 +32,13 @@ with freed_at_once() if sys.argv[1] == "with" else contextlib.nullcontext():
 
 
 def held(how):
-    """MB, in a process of its own: threads and freed blocks of other tests would be counted."""
+    """MB, in a process of its own: threads and freed blocks of other tests would be counted.
+
+    Without MALLOC_TRIM_THRESHOLD_, which a Dask cluster of an earlier test leaves in this process's environment.
+    """
     command = [sys.executable, "-c", PROGRAM, how]
-    given = os.environ | {"PYTHONPATH": str(ROOT)}
+    given = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    given |= {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return int(done.stdout)
 

@@ -1,9 +1,11 @@
-"""The fourth hold-out: credentials planted by a reviewer who read no rule, in one run of hush and of the others.
+"""The fourth and the fifth hold-out: credentials planted by who read no rule, in one run of hush and of the others.
 
-    python lab/benchmarks/outside_fourth.py --mirror FOLDER --out FILE.json [--hush CHECKOUT] [--peer NAME=ENV] ...
+    python lab/benchmarks/outside_blind.py --set fifth --mirror FOLDER --out FILE.json [--hush CHECKOUT]
+        [--peer NAME=ENV] ...
 
-NOT TO BE READ by anyone who writes or changes a rule of hush, nor its two modules of styles and its types: it is a
-hold-out only as long as nothing is tuned on it. FOLDER holds the git directories of HOSTS as `fetch` lays them out.
+Rules were tuned on the fourth set on 2026-11-27. The modules of the fifth are NOT TO BE READ by anyone who writes
+or changes a rule: it is a hold-out only as long as nothing is tuned on it. FOLDER holds the git directories of HOSTS
+as `fetch` lays them out.
 
 Every style is planted COUNT times a seed (COUNT_MORE for chosen passwords and connections), in a random half of the
 hosts' files; false positives are counted in every file without a planting. Judged as in `outside_recall.py`, strict
@@ -21,20 +23,26 @@ import resource
 import subprocess
 import tempfile
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-import outside_fourth_types as types
 import outside_peers
-from outside_fourth_styles import CLASSES
 from outside_keys import key_lines
 from outside_planting import Field, Planting, _indented, _located, crossed_out, host_files, repository
 from outside_recall import OURS, hush_found, judged, reported_lines, wilson
 
-SEEDS = (40261126, 7793)
-HOSTS = (
-    "actix/examples", "jhipster/jhipster-sample-app", "wagtail/bakerydemo", "dotnet-architecture/eShopOnWeb",
-    "gothinkster/golang-gin-realworld-example-app", "laravel/laravel",
-)  # fmt: skip
+SEEDS = {"fourth": (40261126, 7793), "fifth": (51261127, 90473)}
+HOSTS = {
+    "fourth": (
+        "actix/examples", "jhipster/jhipster-sample-app", "wagtail/bakerydemo", "dotnet-architecture/eShopOnWeb",
+        "gothinkster/golang-gin-realworld-example-app", "laravel/laravel",
+    ),
+    "fifth": (
+        "gin-gonic/examples", "spring-projects/spring-petclinic", "rust-lang/rustlings",
+        "nestjs/typescript-starter", "symfony/demo", "django/djangoproject.com", "heroku/ruby-getting-started",
+    ),
+}  # fmt: skip
 COUNT, COUNT_MORE = 2, 4
 FRAMES = {
     ".rb": ("# frozen_string_literal: true\n\nmodule Shop\n", "\nend\n"),
@@ -61,10 +69,19 @@ CASES = {
 }  # fmt: skip
 
 
-def styles() -> list[tuple[str, str, list[str], str, str]]:
+class HoldOut:
+    """One of the sets: its classes of styles, and its types of credential."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.seeds, self.hosts = name, SEEDS[name], HOSTS[name]
+        self.classes = import_module(f"outside_{name}_styles").CLASSES
+        self.types = import_module(f"outside_{name}_types")
+
+
+def styles(classes: dict[str, str]) -> list[tuple[str, str, list[str], str, str]]:
     """(class, style, places, families, text) of every style."""
     rows = []
-    for title, table in CLASSES.items():
+    for title, table in classes.items():
         for line in table.strip().splitlines():
             name, places, families, text = line.split(" ¦ ")
             rows.append((title, name, places.split(), families, text.replace("⏎", "\n").replace("⇥", "\t")))
@@ -105,7 +122,7 @@ def _encoded(how: str, text: str) -> str:
     return out
 
 
-def written(text: str, family: str, chance: random.Random) -> tuple[str, str, str]:
+def written(types: ModuleType, text: str, family: str, chance: random.Random) -> tuple[str, str, str]:
     """(family, type, the style's text filled in, with marks)."""
     kind, title, value, names = (
         types.credential(family, chance) if family != "B" else ("B", "", "", types.KEY_NAMES)
@@ -136,15 +153,15 @@ def written(text: str, family: str, chance: random.Random) -> tuple[str, str, st
     )
 
 
-def plant(hosted: dict[str, str], seed: int) -> tuple[dict[str, str], list[Planting]]:
+def plant(hold_out: HoldOut, hosted: dict[str, str], seed: int) -> tuple[dict[str, str], list[Planting]]:
     """Half of `hosted` with plantings, new files with the others, and where each stands (`group`: its class)."""
-    chance = random.Random(f"fourth {seed}")
+    chance = random.Random(f"{hold_out.name} {seed}")
     field = Field({path: hosted[path] for path in sorted(hosted) if chance.random() < 0.5}, chance)
     entries, blocks, fresh = [], [], {}
-    for title, name, places, families, text in styles():
+    for title, name, places, families, text in styles(hold_out.classes):
         for _ in range(COUNT_MORE if title == "chosen passwords" or families == "C" else COUNT):
             number = len(entries)
-            kind, type_, block = written(text, chance.choice(families), chance)
+            kind, type_, block = written(hold_out.types, text, chance.choice(families), chance)
             entries.append((title, type_, name, kind))
             own = [place for place in places if not place.startswith(".") or place in DOT_FILES]
             if own or field.place(tuple(places), number) is None:
@@ -174,20 +191,20 @@ def plant(hosted: dict[str, str], seed: int) -> tuple[dict[str, str], list[Plant
     ]
 
 
-def hosts_text(mirror: Path, seed: int) -> dict[str, str]:
-    """All text files of HOSTS by path."""
+def hosts_text(mirror: Path, hosts: tuple[str, ...], seed: int) -> dict[str, str]:
+    """All text files of `hosts` by path."""
     texts: dict[str, str] = {}
-    for host in HOSTS:
+    for host in hosts:
         found = host_files([mirror / host.replace("/", "+") / "repo"], seed)
         texts |= {f"{host.split('/')[-1]}/{path}": text for path, text in found.items()}
     return texts
 
 
-def measured(mirror: Path, finders: dict[str, Path], seed: int) -> dict:
+def measured(hold_out: HoldOut, mirror: Path, finders: dict[str, Path], seed: int) -> dict:
     """Of one seed: each planting without its value, who of `finders` (hush by its checkout, peers by their
     environments) found it, false positives and CPU seconds."""
-    hosted = hosts_text(mirror, seed)
-    files, plantings = plant(hosted, seed)
+    hosted = hosts_text(mirror, hold_out.hosts, seed)
+    files, plantings = plant(hold_out, hosted, seed)
     clean = {path: text for path, text in hosted.items() if files[path] == text}
     keys, certificates = key_lines(clean)
     hits, facts = {}, {}
@@ -267,6 +284,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--set", choices=sorted(SEEDS), default="fifth")
     parser.add_argument("--mirror", type=Path, required=True)
     parser.add_argument(
         "--hush", type=Path, default=Path(__file__).parents[2], help="the checkout that is measured"
@@ -275,9 +293,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     peers = {name: Path(path) for name, path in (word.split("=", 1) for word in given.peer)}
-    results = []
-    for seed in SEEDS:
-        results.append(measured(given.mirror, {OURS: given.hush, **peers}, seed))
+    results, hold_out = [], HoldOut(given.set)
+    for seed in hold_out.seeds:
+        results.append(measured(hold_out, given.mirror, {OURS: given.hush, **peers}, seed))
         missed = sorted({
             (p["class"], p["style"]) for result in results
             for p, hit in zip(result["plantings"], result["hits"].get(OURS, []), strict=False) if not hit
