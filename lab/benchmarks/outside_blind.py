@@ -4,8 +4,8 @@
         [--peer NAME=ENV] ...
 
 Rules were tuned on the fourth set on 2026-11-27. The modules of the fifth are NOT TO BE READ by anyone who writes
-or changes a rule: it is a hold-out only as long as nothing is tuned on it. FOLDER holds the git directories of HOSTS
-as `fetch` lays them out.
+or changes a rule: it is a hold-out only as long as nothing is tuned on it. FOLDER holds the git directories of
+HOSTS as `fetch` lays them out.
 
 Every style is planted COUNT times a seed (COUNT_MORE for chosen passwords and connections), in a random half of the
 hosts' files; false positives are counted in every file without a planting. Judged as in `outside_recall.py`, strict

@@ -1,6 +1,6 @@
 """The second half of the styles of the fourth hold-out; their form is in `outside_fourth_styles.py`.
 
-NOT TO BE READ by anyone who writes or changes a rule of hush.
+Rules were tuned on it on 2026-11-27: it is no hold-out since.
 """
 
 WRAPPED = """
