@@ -44,8 +44,8 @@ def is_chosen(value: bytes) -> bool:
         drawn = any(
             re.search(rb"[A-Za-z][0-9!@#$^&*]+[A-Za-z]|[A-Za-z]{3,}[0-9@#$^&*]", part) for part in parts
         )
-        words_ = len(parts) >= 3 and re.fullmatch(rb"[a-z]{3,}(?: [a-z]{3,}){2,}", value) is not None
-        return drawn or (words_ and all(part.decode() in word_bits() for part in parts))
+        several = len(parts) >= 3 and re.fullmatch(rb"[a-z]{3,}(?: [a-z]{3,}){2,}", value) is not None
+        return drawn or (several and all(part.decode() in word_bits() for part in parts))
     if _CALLED.fullmatch(value) or not re.search(rb"[A-Za-z]", value):
         return False
     return (

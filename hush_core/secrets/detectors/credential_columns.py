@@ -155,7 +155,7 @@ def _cells(row: bytes, separator: int) -> Iterator[tuple[int, int]]:
     yield start, len(row)
 
 
-_APART = re.compile(rb"\S+(?: \S+)*")
+_APART = linear.compile(rb"\S+(?: \S+)*")
 """A cell where two blanks and more are between cells."""
 
 

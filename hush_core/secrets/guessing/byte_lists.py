@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from hush_core import linear
+
 NUMBER = rb"(?:0x[0-9A-Fa-f]{1,2}|16#[0-9A-Fa-f]{1,2}|\$[0-9A-Fa-f]{2}|&[hH][0-9A-Fa-f]{1,2}|0?[0-9A-Fa-f]{2}[hH]|[0-9]{1,3})"
 """One byte in C, Go, Java, Rust, Erlang, Pascal, Basic, assembly, or decimal."""
 ITEM = (
@@ -20,8 +22,8 @@ PAIRS = rb"[0-9A-Fa-f]{2}(?:[: -][0-9A-Fa-f]{2}){15,63}"
 _ITEM = re.compile(
     rb"(-?)(?:(?:0x|16#|\$|&[hH])([0-9A-Fa-f]{1,2})|0?([0-9A-Fa-f]{2})[hH]|(?<![A-Za-z0-9])([0-9]{1,3})(?=[_']?u8|[\"'uU,)\s.;]|\Z))"
 )
-_COMMENT = re.compile(rb"(?://|#)[^\n]{0,60}\n|/\*[^*\n]{0,60}\*/")
-_NOTHING_ELSE = re.compile(rb"(?:[\s,;()\"'-]|_?u8|[uU][yY]?|\.to(?:U?Byte|_u8))*")
+_COMMENT = linear.compile(rb"(?://|#)[^\n]{0,60}\n|/\*[^*\n]{0,60}\*/")
+_NOTHING_ELSE = linear.compile(rb"(?:[\s,;()\"'-]|_?u8|[uU][yY]?|\.to(?:U?Byte|_u8))*")
 _CAST = re.compile(rb"\([A-Za-z0-9_ ]+\)")
 _ESCAPE = re.compile(
     rb"\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\([abefnrtv0\\'\"])|([\"'][^\\\"']{0,40}[\"'])|([ -~])"
