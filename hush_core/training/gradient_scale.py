@@ -79,7 +79,7 @@ class GradientScale:
         Raises:
             InputError: no such text; gradients that are not finite, or all 0.
         """
-        ranks, device = Ranks.current(), next(model.network.parameters()).device
+        ranks, device = Ranks.current(), model.device
         found = _computed(*_second_moments(model, texts), clip_norm, noise) if ranks.first else None
         return GradientScale({name: tensor.to(device) for name, tensor in ranks.share(found).items()})
 

@@ -80,8 +80,7 @@ def random_batch(model: LanguageModel, seed: int) -> MicroBatch:
         model.objective.show(generator.choice(free, size=min(n, model.context)), generator) for n in _LENGTHS
     ]
     batch = model.objective.collate(shown)
-    device = next(model.network.parameters()).device
-    return MicroBatch(*(part if part is None else part.to(device) for part in batch))
+    return MicroBatch(*(part if part is None else part.to(model.device) for part in batch))
 
 
 def _tokens(model: LanguageModel) -> np.ndarray:
@@ -92,8 +91,7 @@ def _tokens(model: LanguageModel) -> np.ndarray:
 @torch.no_grad()
 def _check_no_look_ahead(model: LanguageModel) -> None:
     tokens = np.random.default_rng(3).choice(_tokens(model), size=min(_LENGTHS[-1], model.context))
-    device = next(model.network.parameters()).device
-    ids = torch.from_numpy(tokens.astype(np.int64)).to(device).repeat(2, 1)
+    ids = torch.from_numpy(tokens.astype(np.int64)).to(model.device).repeat(2, 1)
     ids[1, -1] = ids[0, 0] if ids[0, -1] != ids[0, 0] else ids[0, 1]
     logits = model.at("fp32").logits(model.network, MicroBatch(ids, ids))[:, :-1]
     scale = float(logits.abs().max())

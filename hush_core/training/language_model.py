@@ -52,6 +52,11 @@ class LanguageModel:
     context: int
     precision: Precision = "fp32"
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network lies."""
+        return next(self.network.parameters()).device
+
     def at(self, precision: Precision) -> LanguageModel:
         """The same network, run in another precision."""
         return replace(self, precision=precision)
@@ -138,7 +143,6 @@ class LanguageModel:
         """
         chosen = [text for text in texts if text][:max_examples]
         sequences, _ = self.encode(chosen)
-        device = next(self.network.parameters()).device
         modes = {
             module: module.training for module in self.network.modules()
         }  # adapters' differ from the rest's
@@ -147,7 +151,7 @@ class LanguageModel:
         nats = count = 0.0
         generator = np.random.default_rng(EVALUATION_SEED)
         for batch in micro_batches(sequences, self.objective, rows, generator):
-            here = MicroBatch(*(part if part is None else part.to(device) for part in batch))
+            here = MicroBatch(*(part if part is None else part.to(self.device) for part in batch))
             summed, counts = self._summed(self.network, here)
             nats, count = nats + float(summed.double().sum()), count + int(counts.sum())
         for module, mode in modes.items():

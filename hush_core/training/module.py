@@ -124,7 +124,7 @@ class PrivateModule(_ManualModule):
         self._noise = SecureGaussian() if noise is None else noise
         self._scale = float(plan.noise_multiplier) * float(plan.clip_norm)
         self._clip_norm, self._batch = float(plan.clip_norm), int(plan.expected_batch)
-        self._records = int(plan.records)
+        self._records, self._host = int(plan.records), None
         self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self._size = sum(p.numel() for p in self._trained.values())
         if not self._size:
@@ -232,7 +232,7 @@ class PrivateModule(_ManualModule):
         ranks.sum_to_first(total)
         if self._ledger is not None:
             release = self._ledger.count()
-            host = total.cpu()  # itself, where it is there already
+            host = self._on_host(total)
             if self._rows is not None:
                 host = torch.from_numpy(self._rows.mix(host.numpy()))
             add_noise(host.numpy(), self._noise, release, scale=self._scale, clip_norm=self._clip_norm)
@@ -247,6 +247,14 @@ class PrivateModule(_ManualModule):
             for group in self._optimizer.param_groups:
                 group["lr"] = rate
         return mean
+
+    def _on_host(self, total: Tensor) -> Tensor:
+        """Itself, where it is there already; else in pinned memory, to which a GPU copies twenty times as fast."""
+        if total.device.type == "cpu":
+            return total
+        if self._host is None:
+            self._host = torch.empty(self._size, dtype=torch.float64, pin_memory=total.is_cuda)
+        return self._host.copy_(total)
 
     def _views(self, flat: Tensor) -> dict[str, Tensor]:
         """The parts of a flat vector by parameter, in its shape."""

@@ -8,7 +8,9 @@ by content, or one whose last rows take another path. Where the trial shows it, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -21,6 +23,27 @@ from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import fixed_batches, padded_length
 
 _log = logging.getLogger(__name__)
+
+
+@contextmanager
+def same_kernels(device: torch.device) -> Iterator[None]:
+    """Around all that the trial below speaks of: on a GPU, kernels that add in a fixed order.
+
+    By default some add in the order in which threads arrive, so that an item's gradient differs from one time to
+    the next. What has no other kernel is refused by torch, in a sentence that names it.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0])
+        torch.utils.deterministic.fill_uninitialized_memory = before[1]
 
 
 def longest_input(model: LanguageModel) -> int:
@@ -80,7 +103,6 @@ def _random(model: LanguageModel, inputs: int, generator: np.random.Generator) -
 
 def _sum(model: LanguageModel, items: Sequence[Sequence[Shown]], rows: int, length: int) -> Tensor:
     (batch,) = fixed_batches(items, model.objective, len(items), length, most=rows)
-    device = next(model.network.parameters()).device
-    here = MicroBatch(*(part if part is None else part.to(device) for part in batch))
+    here = MicroBatch(*(part if part is None else part.to(model.device) for part in batch))
     done = clipped_gradient_sum(model.network, here, losses=model.losses, clip_norm=1.0, shares=here.shares)
     return torch.cat([gradient.flatten() for gradient in done.gradients.values()])

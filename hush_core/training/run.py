@@ -35,7 +35,7 @@ from hush_core.training.models import load_model
 from hush_core.training.module import PrivateModule, make_optimizer
 from hush_core.training.noise import SecureGaussian, grid_step
 from hush_core.training.noisy_adam import NoisyAdam
-from hush_core.training.placement import items_that_hold, longest_input
+from hush_core.training.placement import items_that_hold, longest_input, same_kernels
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
 from hush_core.training.rounds import Item, Rounds, items_at_once, rows_of_item
@@ -131,8 +131,8 @@ def fit_private(
             "name more under `public:`, or train without noise on untagged text (weights.without_secret: plain). "
             "No other text may decide",
         )
-    with frozen(model.network, train_config.freeze):
-        model = model.at(train_config.precision)
+    model = model.at(train_config.precision).on_accelerator()  # what is tried below is tried where it trains
+    with frozen(model.network, train_config.freeze), same_kernels(model.device):
         return _fit(
             plan, texts, model, train_config, work_dir, progress, others=others, witness=witness,
             rehearsal=rehearsal, watch=watch,

@@ -89,11 +89,11 @@ def gpt(width: int, layers: int, heads: int, vocabulary: int, context: int) -> G
     )
 
 
-def shapes(quick: bool) -> list[Shape]:
-    """The three models, each trained whole and through LoRA adapters."""
-    bert = Shape("BERT-tiny", bert_tiny(), 128, 4 if quick else 16, 2, masked=20)
-    byte = Shape("byte GPT 4×256", gpt(256, 4, 4, 259, 257), 256, 2 if quick else 8, 2)
-    small = Shape("GPT-2 small", gpt(768, 12, 12, 50257, 1024), 128, 4, 2)
+def shapes(quick: bool, times: int = 1) -> list[Shape]:
+    """The three models, each trained whole and through LoRA adapters; micro-batches `times` as large fill a GPU."""
+    bert = Shape("BERT-tiny", bert_tiny(), 128, times * (4 if quick else 16), 2, masked=20)
+    byte = Shape("byte GPT 4×256", gpt(256, 4, 4, 259, 257), 256, times * (2 if quick else 8), 2)
+    small = Shape("GPT-2 small", gpt(768, 12, 12, 50257, 1024), 128, times * 4, 2)
     if quick:
         return [bert, byte]
     return [

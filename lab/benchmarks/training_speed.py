@@ -16,7 +16,7 @@ examples (the shape with one layer): `wrong` above 2e-3. A peer that fails on ti
 against the untied non-private step. `memory`: peak resident size above what the process held with its model,
 in two steps, a fresh process each. bf16: autocast around the losses; ours and the non-private step only.
 
-On a GPU (never run on one so far): CUDA events, tokens/s, and 6·parameters·tokens as a share of --peak-tflops.
+On a GPU (--times 32 or more fills it): CUDA events, tokens/s, and 6·parameters·tokens as a share of --peak-tflops.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ from training_shapes import (
 )
 
 from hush_core.training.allocation import steady_memory
+from hush_core.training.placement import same_kernels
 
 WRONG = 2e-3
 """Twice what the grid of a large matrix is charged with (docs/training.md, "Rounding")."""
@@ -131,7 +132,8 @@ def measure_times(
                     marks.append(clock.mark())
                     yield batch
 
-            with memory:
+            kernels = same_kernels(device) if name.startswith("hush") else nullcontext()
+            with memory, kernels:
                 step.step(stamped(), lambda marks=marks: marks.append(clock.mark()))
                 end = clock.mark()
             each = [clock.between(one, other) for one, other in pairwise(marks)]
@@ -272,6 +274,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-bf16", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--times", type=int, default=1, help="micro-batches so many times as large: fill a GPU")
     parser.add_argument("--peak-tflops", type=float, default=67.0, help="fp32 of an H200 SXM, without TF32")
     parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--untied", action="store_true", help=argparse.SUPPRESS)
@@ -293,7 +296,7 @@ def main() -> None:
         "threads": args.threads,
     }
     out["shapes"] = {}
-    for shape in shapes(args.quick):
+    for shape in shapes(args.quick, args.times):
         if args.only.lower() not in shape.name.lower():
             continue
         if shape.large and not args.full:
