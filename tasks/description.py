@@ -15,11 +15,10 @@ from hush_core.config import (
     unit_dp,
 )
 from tasks.against import AgainstChampion, difference
-from tasks.batch_words import batch_in_words
 from tasks.models import base_name
 from tasks.outcome import AllRuns, Outcome, all_runs, losses, worst_ratio
 from tasks.runtime.store import Store
-from tasks.wording import counted
+from tasks.wording import batch_in_words, counted
 
 MOST_CHARACTERS = 4900
 """MLflow keeps 5,000 of a version's description."""

@@ -7,8 +7,7 @@ from flows.reports.job_screen import noise_in_words, runs_so_far_in_words, telli
 from flows.reports.verification import cell
 from hush_core.figures import short_name
 from tasks.against import difference
-from tasks.batch_words import batch_in_words
-from tasks.wording import counted
+from tasks.wording import batch_in_words, counted
 
 
 def page(report: Report) -> str:

@@ -13,7 +13,7 @@ from flows.reports.job_report import Report
 from flows.reports.job_rows import SecretRow
 from flows.reports.job_sentence import in_a_sentence
 from hush_core.figures import METHOD_LABELS, short_name
-from tasks.batch_words import batch_in_words
+from tasks.wording import batch_in_words
 
 MOST_ROWS = 15
 MOST_WARNINGS = 5

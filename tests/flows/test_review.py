@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sizes import some
+from versions import approve, artifact, champion, edit
 
 from flows.reports.review import facts_page
 from flows.reports.verification import verdict
@@ -17,23 +18,10 @@ from hush_core.certificate import read_certificate, read_tables, write_certifica
 from hush_core.errors import InputError, VerificationError
 from hush_core.history import PROFILES, RUNS, Earlier
 from tasks.champion import fetch_champion
-from tasks.runtime.environment import Home, home
+from tasks.runtime.environment import Home
 from tasks.runtime.versions import find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
-
-
-def champion(name):
-    return mlflow.MlflowClient().get_registered_model(name).aliases.get("champion")
-
-
-def artifact(model_uri):
-    entry = find_version(model_uri)
-    return home().artifacts / "models" / entry.source.removeprefix("models:/") / "artifacts"
-
-
-def approve(uri):
-    return review(uri, reviewer="ada", decision="approve", reason="fine")
 
 
 def test_an_approved_model_becomes_champion(register):
@@ -41,12 +29,8 @@ def test_an_approved_model_becomes_champion(register):
     assert approve(uri).decision == "approve"
     assert str(champion("approved")) == "1"
     tags = find_version("models:/approved@champion").tags
-    assert (tags["validation_status"], tags["reviewed_by"], tags["review_reason"]) == (
-        "approved",
-        "ada",
-        "fine",
-    )
-    assert "reviewed_at" in tags
+    told = {"validation_status": "approved", "reviewed_by": "ada", "review_reason": "fine"}
+    assert told.items() <= tags.items() and "reviewed_at" in tags
 
 
 def test_a_rejected_champion_is_one_no_more(register):
@@ -60,11 +44,8 @@ def test_a_rejected_champion_is_one_no_more(register):
     tags = find_version(uri).tags  # every decision stays
     told = [tags[f"decision_{n}"].split(" at ")[0] for n in (1, 2, 3)]
     assert told == ["approved by ada", "rejected by bob", "approved by ada"] and "decision_4" not in tags
-    assert (
-        tags["decision_2"].endswith(": no")
-        and tags["reviewed_by"] == "ada"
-        and str(champion("rejected")) == "1"
-    )
+    assert tags["decision_2"].endswith(": no") and tags["reviewed_by"] == "ada"
+    assert str(champion("rejected")) == "1"
 
 
 @pytest.mark.parametrize(
@@ -75,10 +56,7 @@ def test_an_edited_byte_is_refused_and_dethroned(register, part):
     name = "tampered-" + part.split("/")[1].split(".")[0]
     uri = register(name).model_uri
     approve(uri)
-    file = artifact(uri) / part
-    data = bytearray(file.read_bytes())
-    data[-2] ^= 1
-    file.write_bytes(data)
+    edit(artifact(uri) / part)
     with pytest.raises(VerificationError):
         approve(uri)
     assert champion(name) is None

@@ -13,6 +13,7 @@ from old_home import unpack
 from rich.console import Console
 from signing_keys import write_pair
 from sizes import some
+from versions import artifact, champion, edit
 
 import flows.watch as module
 import hush
@@ -77,20 +78,6 @@ def rewrite(uri, **facts):
 
 def canonical(document):
     return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
-
-
-def artifact(uri):
-    return home().artifacts / "models" / find_version(uri).source.removeprefix("models:/") / "artifacts"
-
-
-def champion(name):
-    return mlflow.MlflowClient().get_registered_model(name).aliases.get("champion")
-
-
-def edit(path):
-    data = bytearray(path.read_bytes())
-    data[-2] ^= 1
-    path.write_bytes(data)
 
 
 def test_a_champion_of_an_older_hush_stays_champion_until_a_newer_one_is_reviewed(older, register):

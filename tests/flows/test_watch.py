@@ -6,6 +6,7 @@ import requests
 from mlflow.exceptions import MlflowException
 from receiving import named_receiver
 from signing_keys import write_pair
+from versions import approve, artifact, champion, edit
 
 import flows.watch as module
 from flows import registered
@@ -14,7 +15,7 @@ from flows.review import review
 from flows.watch import HOLDS, NOBODY, NOT_CHECKED, watch
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime import decisions, registry, webhook
-from tasks.runtime.environment import Home, home
+from tasks.runtime.environment import Home
 from tasks.runtime.versions import find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
@@ -33,26 +34,10 @@ def alone(monkeypatch):
     monkeypatch.setattr(module, "promotions", lambda: iter(()))
 
 
-def approve(uri):
-    return review(uri, reviewer="ada", decision="approve", reason="fine")
-
-
-def champion(name):
-    return mlflow.MlflowClient().get_registered_model(name).aliases.get("champion")
-
-
-def edit(uri, part="model/model.safetensors"):
-    entry = find_version(uri)
-    file = home().artifacts / "models" / entry.source.removeprefix("models:/") / "artifacts" / part
-    data = bytearray(file.read_bytes())
-    data[-2] ^= 1
-    file.write_bytes(data)
-
-
 def test_a_champion_that_holds_stays_and_one_that_was_edited_goes(register):
     for name in ("watched-kept", "watched-edited"):
         approve(register(name).model_uri)
-    edit("models:/watched-edited/1")
+    edit(artifact("models:/watched-edited/1") / "model/model.safetensors")
     with pytest.raises(VerificationError, match="models:/watched-edited/1 is no longer champion") as caught:
         watch(models=["watched-edited", "watched-kept"])
     assert "watched-kept" not in str(caught.value) and str(champion("watched-kept")) == "1"
@@ -129,7 +114,7 @@ def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_a
     monkeypatch.setattr(
         registered, "is_full", lambda error: True
     )  # what did not verify, on a disk without room
-    edit("models:/watched-flaky/1")
+    edit(artifact("models:/watched-flaky/1") / "model/model.safetensors")
     with pytest.raises(OSError, match="No space left"):
         review("models:/watched-flaky/1", reviewer="ada", decision="approve", reason="fine")
     assert str(champion("watched-flaky")) == "1"
@@ -185,7 +170,7 @@ def test_trouble_with_one_model_keeps_no_other_from_being_watched_nor_its_promot
     receiver.status = 500
     for name in ("watched-a-away", "watched-b-kept", "watched-c-edited"):
         approve(register(name).model_uri)
-    edit("models:/watched-c-edited/1")
+    edit(artifact("models:/watched-c-edited/1") / "model/model.safetensors")
     receiver.status, real = 200, module.verify_registered
     for message in webhook.messages():
         message.model_copy(update={"due": 0.0}).keep()

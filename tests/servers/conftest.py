@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fresh_process import environment as environment_of
 from local_servers import ROOT, answers, free_port, stop
 from waiting import until
 
@@ -140,8 +141,7 @@ def servers(postgres, folder):
     from tasks.runtime.environment import Home, settings
 
     home = Home(folder / "home").create()
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    base = {**kept, **settings(home), "PYTHONPATH": str(ROOT)}
+    base = {**environment_of(home.root), **settings(home)}
     ports = {"prefect": free_port(), "mlflow": free_port()}
     prefect, mlflow = (f"http://127.0.0.1:{ports[name]}" for name in ("prefect", "mlflow"))
     login = f"hush:{secrets.token_hex(8)}"

@@ -10,7 +10,8 @@ import urllib.error
 import urllib.request
 
 import pytest
-from local_servers import ROOT, answers, free_port, stop
+from fresh_process import environment
+from local_servers import answers, free_port, stop
 from waiting import until
 
 from tasks.runtime.environment import Home, settings
@@ -57,9 +58,8 @@ def registry(tmp_path_factory):
     found.passwords = {name: secrets.token_hex(16) for name in (SERVICE, "ada", "root")}
     write_login(folder / "login.ini", f"sqlite:///{folder / 'users%20.db'}")
     assert (folder / "login.ini").stat().st_mode & 0o777 == 0o600
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    environment = {
-        **kept, **settings(Home(folder / "home").create()), "PYTHONPATH": str(ROOT),
+    given = {
+        **environment(folder / "home"), **settings(Home(folder / "home").create()),
         "MLFLOW_AUTH_CONFIG_PATH": str(folder / "login.ini"),
         "MLFLOW_AUTH_ADMIN_PASSWORD": found.passwords[SERVICE],
         "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(16),
@@ -69,7 +69,7 @@ def registry(tmp_path_factory):
     command += ["--host", "127.0.0.1", "--port", str(port)]
     command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
     with open(folder / "log", "wb") as log:
-        child = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        child = subprocess.Popen(command, env=given, stdout=log, stderr=log, start_new_session=True)
     try:
         until(lambda: answers(f"{found.url}/health"), "MLflow")
         for name in ("ada", "root"):

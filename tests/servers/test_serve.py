@@ -9,9 +9,9 @@ import sys
 import urllib.error
 import urllib.request
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
+from fresh_process import environment
 from local_servers import free_port
 from waiting import PATIENCE, until
 
@@ -20,9 +20,6 @@ from flows.serve import serve
 from hush_core.errors import InputError
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow]
-ROOT = Path(__file__).parents[2]
-
-
 PROMISED = """\
 version: 1
 repos: [{{path: {folder}}}]
@@ -41,12 +38,11 @@ def test_the_local_stack_starts_and_ends_whole(tmp_path):
     prefect, mlflow = free_port(), free_port()
     ports = f"prefect_port={prefect}, mlflow_port={mlflow}"
     code = f"from flows.serve import serve; serve(None, with_servers=True, {ports})"
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    home = tmp_path / "home"
-    environment = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    log = tmp_path / "log"
+    home, log = tmp_path / "home", tmp_path / "log"
     with log.open("wb") as output:
-        child = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=output, stderr=output)
+        child = subprocess.Popen(
+            [sys.executable, "-c", code], env=environment(home), stdout=output, stderr=output
+        )
     try:
         url = f"http://127.0.0.1:{prefect}/api/deployments/name/review/hush-review"
         login = home / "keys" / "prefect.login"

@@ -5,10 +5,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
+
+
+def environment(home: Path, **extra: str) -> dict[str, str]:
+    """This process's variables without those of hush and its servers; `extra` on top."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    return {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT), **extra}
+
 
 def run(code: str, home: Path, **extra: str) -> subprocess.CompletedProcess:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    environment = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[2]), **extra}
     return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", code],
+        env=environment(home, **extra),
+        capture_output=True,
+        text=True,
+        timeout=600,
     )

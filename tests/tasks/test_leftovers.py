@@ -9,9 +9,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from fresh_process import environment, run
 from jobs import Job
 from orchestrator import servers_of
 from template import copy_tracker
@@ -21,7 +21,6 @@ from tasks.leftovers import sweep
 from tasks.ownership import dead_owners, process_start, token_of
 from tasks.runtime.environment import Home
 
-ROOT = Path(__file__).parents[2]
 WORK = """
 from tasks.runtime.environment import prepare_environment
 home = prepare_environment()
@@ -40,11 +39,6 @@ with Store(home.store).scratch() as folder:
     beside(home.store / "noted.json").write_text("half a")
     log_run(experiment="kills", run_name="one", params={}, metrics={}, files=files())
 """
-
-
-def environment(folder, **more):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    return {**kept, "HUSH_HOME": str(folder), "PYTHONPATH": str(ROOT), **more}
 
 
 @pytest.fixture
@@ -129,7 +123,7 @@ def dead(tmp_path_factory):
     home = tmp_path_factory.mktemp("dead") / "home"
     code = "from tasks.runtime.environment import home; from tasks.ownership import token_of; import os\n"
     code += "token_of(home().create()); os.kill(os.getpid(), 9)"
-    done = subprocess.run([sys.executable, "-c", code], env=environment(home))
+    done = run(code, home)
     assert done.returncode == -signal.SIGKILL
     (record,) = (home / "run").glob("*.json")
     return record
@@ -191,9 +185,7 @@ def test_the_own_token_is_one_and_locked_in_sight_of_all(place):
     assert token_of(place) == token and list(dead_owners(place)) == []
     code = "from tasks.runtime.environment import home; from tasks.ownership import dead_owners as dead; "
     code += "print(list(dead(home())))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(place.root), capture_output=True, text=True
-    )
+    done = run(code, place.root)
     assert done.stdout == "[]\n", done.stderr
 
 

@@ -20,12 +20,14 @@ CHECKS = {
 
 
 @contextmanager
-def answering(body, status=200, login=None, location=None):
+def answering(body, status=200, login=None, location=None, seen=None):
     """A web server on loopback that says the same to everybody: what is there instead of the one we want. `login`:
-    the only header of authorization that it lets in."""
+    the only header of authorization that it lets in. `seen`: a list of those that come."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
+            if seen is not None:
+                seen.append(self.headers["Authorization"])
             out = login is not None and self.headers["Authorization"] != login
             self.send_response(401 if out else status)
             if location:
@@ -37,7 +39,7 @@ def answering(body, status=200, login=None, location=None):
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
 
@@ -104,27 +106,12 @@ def test_a_tracker_that_wants_a_login_for_all_it_says_is_known_with_it(monkeypat
 
 def test_a_login_goes_to_nobody_whom_an_address_redirects_to(monkeypatch):
     seen = []
-
-    class Elsewhere(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            seen.append(self.headers["Authorization"])
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"3.17.0")
-
-        def log_message(self, *_):
-            pass
-
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "hush")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "secret")
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "hush:secret")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as there:
-        threading.Thread(target=there.serve_forever, args=(0.02,), daemon=True).start()
-        where = f"http://127.0.0.1:{there.server_port}/version"
-        with answering(b"", 302, location=where) as uri:
-            for name in CHECKS:
-                assert "answers, and is no" in refused(monkeypatch, name, uri)
-        there.shutdown()
+    with answering(b"3.17.0", seen=seen) as there, answering(b"", 302, location=f"{there}/version") as uri:
+        for name in CHECKS:
+            assert "answers, and is no" in refused(monkeypatch, name, uri)
     assert seen == []
 
 

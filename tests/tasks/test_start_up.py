@@ -5,16 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import get_args
 
 import pytest
+from fresh_process import ROOT, environment
 from jobs import Job
 
 from flows.commands.jobs import METHODS
 from hush_core.config import Method
 
-ROOT = Path(__file__).parents[2]
 HEAVY = {
     "torch", "transformers", "pytorch_lightning", "peft", "prefect", "mlflow", "matplotlib", "polars", "numpy",
     "scipy", "ortools", "dp_accounting", "hyperscan", "sqlalchemy", "fastapi", "pandas", "rich",
@@ -23,10 +22,9 @@ HEAVY = {
 
 def loaded(home, *arguments):
     """The top-level modules that a command loads."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "flows.cli", *map(str, arguments)],
-        env={**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=600,
+        env=environment(home), capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     names = set(re.findall(r"^import time: .*\| +([\w.]+)$", done.stderr, re.M))
     assert "typer" in names, done.stderr[-2000:]
@@ -69,7 +67,7 @@ def test_a_folder_is_verified_without_orchestrator_tracker_and_torch(certified, 
     done, names = loaded(tmp_path / "home", "verify", certified[1])
     assert done.returncode == 0 and "verified" in done.stdout, done.stderr[-2000:]
     assert {"polars", "numpy"} <= names, "the test is blind"
-    assert not {"torch", "transformers", "pytorch_lightning", "prefect", "mlflow", "matplotlib"} & names
+    assert not {"matplotlib", *NO_VERIFICATION_NEEDS} & names
     assert not (tmp_path / "home").exists()
 
 
@@ -84,16 +82,8 @@ def looked(tmp_path_factory):
     return job, {words: loaded(job.home, words, job.config) for words in ("secrets", "plan")}
 
 
-NO_LOOK_NEEDS = {
-    "torch",
-    "transformers",
-    "pytorch_lightning",
-    "prefect",
-    "mlflow",
-    "sqlalchemy",
-    "fastapi",
-    "pandas",
-}
+NO_VERIFICATION_NEEDS = {"torch", "transformers", "pytorch_lightning", "prefect", "mlflow"}
+NO_LOOK_NEEDS = NO_VERIFICATION_NEEDS | {"sqlalchemy", "fastapi", "pandas"}
 
 
 @pytest.mark.parametrize("command", ["secrets", "plan"])

@@ -9,7 +9,7 @@ from receiving import named_receiver
 from signing_keys import write_pair
 
 from hush_core.errors import InputError, VerificationError
-from tasks.runtime import decisions, webhook
+from tasks.runtime import approvals, decisions, webhook
 from tasks.runtime.approvals import APPROVED, AT, REFUTED, REJECTED, check_approval, check_last
 from tasks.runtime.decisions import decide, finish_decisions, standing, withdraw
 from tasks.runtime.environment import home
@@ -79,6 +79,22 @@ def test_wherever_a_promotion_is_killed_one_version_is_champion_and_is_believed(
     assert champion(model) == (2 if whole else 1)
     approve(model, 3)
     assert champion(model) == 3
+
+
+@pytest.mark.parametrize("known", ["here", "registry"])
+def test_an_alias_moved_back_to_an_older_approved_version_is_refused(model, monkeypatch, known):
+    client = mlflow.MlflowClient()
+    approve(model, 1)
+    approve(model, 2)
+    if known == "registry":  # its own note is what another home has not
+        monkeypatch.setattr(approvals, "last_promotion", lambda model: None)
+    else:  # whoever hides the newer approval hides nothing from the home
+        client.set_model_version_tag(model, "2", "review_signature", "gone")
+    client.set_registered_model_alias(model, "champion", "1")
+    with pytest.raises(VerificationError, match="the alias was moved back"):
+        champion(model)
+    approve(model, 1)  # a person may go back
+    assert champion(model) == 1
 
 
 def test_the_alias_moved_back_is_refused_while_a_promotion_is_begun(model, monkeypatch):

@@ -1,16 +1,14 @@
 """HUSH_HOME, its keys, and what is respected; in fresh processes, as settings are read at import."""
 
-import os
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from fresh_process import run
+from fresh_process import environment, run
 
 from hush_core.errors import InputError
-from tasks.runtime.environment import retry_pauses
+from tasks.runtime.environment import Home, retry_pauses
 
 
 def test_folders_are_private_and_settings_stand(tmp_path):
@@ -62,15 +60,8 @@ def test_unwritable_home_says_how_to_mend(tmp_path):
 
 def test_identity_key_is_made_once_even_by_many(tmp_path):
     code = "from tasks.runtime.environment import home; print(home().create().identity_key().hex())"
-    environment = {
-        **os.environ,
-        "HUSH_HOME": str(tmp_path / "h"),
-        "PYTHONPATH": str(Path(__file__).parents[3]),
-    }
-    many = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE)
-        for _ in range(6)
-    ]
+    given = environment(tmp_path / "h")
+    many = [subprocess.Popen([sys.executable, "-c", code], env=given, stdout=-1) for _ in range(6)]
     keys = {child.communicate(timeout=600)[0] for child in many}
     assert len(keys) == 1 and len(keys.pop().strip()) == 64
     assert stat.S_IMODE((tmp_path / "h/keys/identity.key").stat().st_mode) == 0o600
@@ -94,9 +85,6 @@ def test_pauses_are_what_prefect_takes_for_a_step(monkeypatch, given, taken):
 
 
 def test_damaged_key_is_refused_without_showing_it(tmp_path):
-    from hush_core.errors import InputError
-    from tasks.runtime.environment import Home
-
     place = Home(tmp_path / "h").create()
     (place.keys / "identity.key").write_bytes(b"short-and-secret")
     with pytest.raises(InputError) as caught:

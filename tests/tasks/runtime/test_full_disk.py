@@ -8,9 +8,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from fresh_process import environment
 from small_disk import small_disk
 
 from tasks.runtime import full_disk
@@ -18,7 +18,6 @@ from tasks.runtime.error_logging import _OneLine
 from tasks.runtime.full_disk import is_full
 from tasks.runtime.store import Store
 
-ROOT = Path(__file__).parents[3]
 WORK = """
 from tasks.runtime.environment import prepare_environment
 home = prepare_environment()
@@ -35,10 +34,8 @@ def test_a_file_that_cannot_be_written_ends_a_command_in_one_line_and_leaves_no_
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    environment = {**kept, "HUSH_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-B", "-c", WORK]
-    run = {"env": environment, "capture_output": True, "text": True, "timeout": 120}
+    run = {"env": environment(tmp_path / "home"), "capture_output": True, "text": True, "timeout": 120}
     done = subprocess.run(command, preexec_fn=limit, **run)
     told = [line for line in done.stderr.splitlines() if "INFO" not in line]
     assert done.returncode == 1 and told == [

@@ -4,11 +4,9 @@ tests/servers/test_faults.py.)"""
 import io
 import json
 import logging
-import os
-import subprocess
-import sys
 
 import pytest
+from fresh_process import run
 
 from hush_core.errors import InputError
 from tasks.runtime.environment import Home, prepare_environment, settings
@@ -109,11 +107,7 @@ def test_a_refusal_has_its_line(told):
 
 @pytest.mark.slow
 def test_prefect_speaks_so_where_the_setting_says_it(tmp_path):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=600,
-        env={**kept, "HUSH_HOME": str(tmp_path / "home"), "HUSH_LOG_FORMAT": "json"},
-    )  # fmt: skip
+    done = run(PROGRAM, tmp_path / "home", HUSH_LOG_FORMAT="json")
     line = json.loads(done.stderr)
     assert (line["message"], line["run"], line["run_id"]) == ("reads 3", "train job", "7"), done.stderr
     assert line["time"].endswith("Z") and line["logger"] == "prefect.hush.job"

@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from fresh_process import environment
 from local_servers import free_port, stop
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import PATIENCE, until
@@ -136,11 +137,11 @@ def test_a_ledger_that_goes_away_stays_counted_and_two_monitors_count_in_turn(pl
 
 def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
     port = free_port()
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     child = subprocess.Popen(
-        [sys.executable, "-m", "flows.metrics", str(port)], env={**kept, "HUSH_HOME": str(place.root)},
+        [sys.executable, "-m", "flows.metrics", str(port)],
+        env=environment(place.root),
         start_new_session=True,
-    )  # fmt: skip
+    )
     url = f"http://127.0.0.1:{port}/metrics"
 
     def read(login):

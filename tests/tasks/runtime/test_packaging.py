@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import yaml
+from versions import artifact
 
 from flows.verify import verify_target
 from hush_core.certificate import read_certificate
@@ -13,27 +14,27 @@ from hush_core.errors import VerificationError
 from hush_core.signing import BOM
 from tasks.runtime.environment import home
 from tasks.runtime.packaging import check_older_package, check_package, environment_files
-from tasks.runtime.versions import find_version
 
 
 @pytest.fixture
 def root(register, tmp_path):
     """A copy of the artifact of a version that was really registered."""
-    source = find_version(register("packaged").model_uri).source.removeprefix("models:/")
-    shutil.copytree(home().artifacts / "models" / source / "artifacts", tmp_path / "artifact")
-    return tmp_path / "artifact"
+    return shutil.copytree(artifact(register("packaged").model_uri), tmp_path / "artifact")
 
 
 def failures(root):
     """What is found, and that the same is found around a certificate of an older hush."""
     certificate = read_certificate(root / "certificate")
     found = check_package(root, certificate)
-    older = OlderCertificate(
+    assert check_older_package(root, older_of(certificate)) == found
+    return found
+
+
+def older_of(certificate):
+    return OlderCertificate(
         document={}, digest="", store="", run="", goes_on=False, code=certificate.facts.code, tables={},
         model_files={},
     )  # fmt: skip
-    assert check_older_package(root, older) == found
-    return found
 
 
 def test_what_was_registered_passes_and_tells_no_path_of_this_machine(root):
@@ -139,10 +140,7 @@ def test_what_makes_the_check_stumble_is_refused_as_the_files_fault(root, file, 
 
 def test_of_an_older_package_no_link_and_no_other_kind_of_file_is_taken(root, tmp_path):
     assert failures(root) == []
-    older = OlderCertificate(
-        document={}, digest="", store="", run="", goes_on=False, tables={}, model_files={},
-        code=read_certificate(root / "certificate").facts.code,
-    )  # fmt: skip
+    older = older_of(read_certificate(root / "certificate"))
     for name in ("requirements.txt", "model/config.json"):
         (root / name).rename(tmp_path / "elsewhere")
         (root / name).symlink_to(tmp_path / "elsewhere")

@@ -9,6 +9,7 @@ from pathlib import Path
 import mlflow
 import pytest
 import warm
+from versions import artifact
 
 from hush_core.certificate import verify_certificate
 from hush_core.errors import InputError, VerificationError
@@ -16,12 +17,6 @@ from tasks.runtime import registry
 from tasks.runtime.environment import home
 from tasks.runtime.store import directory_sha256
 from tasks.runtime.versions import download_certificate, find_version, model_files
-
-
-def artifact(model_uri):
-    """Where the embedded tracker keeps a version's files."""
-    entry = find_version(model_uri)
-    return home().artifacts / "models" / entry.source.removeprefix("models:/") / "artifacts"
 
 
 def test_a_version_carries_what_was_certified(register, certified, tmp_path):

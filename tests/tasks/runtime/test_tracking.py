@@ -1,6 +1,5 @@
 """The embedded tracker's database is whole or not there, whenever its first maker is killed."""
 
-import os
 import signal
 import sqlite3
 import stat
@@ -8,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import warm
+from fresh_process import environment
 from sizes import some
 
 MAKE = """
@@ -32,9 +32,7 @@ print(len(tracker().search_experiments()), seen)
 
 def run(home):
     """`program.py` beside the home, in a forked process: what a database is does not depend on how that began."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    given = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(warm.ROOT)}
-    return warm.run("program", [], cwd=home.parent, env=given, timeout=600)
+    return warm.run("program", [], cwd=home.parent, env=environment(home), timeout=600)
 
 
 @pytest.mark.parametrize("statements", some([12, 1, 60], 1))

@@ -9,10 +9,10 @@ from pathlib import Path
 import mlflow
 import pytest
 from signing_keys import write_pair
+from versions import approve
 
 from flows import cli
 from flows.reports.verification import verdict
-from flows.review import review
 from flows.verify import verify_target
 from hush_core.certificate import read_certificate
 from hush_core.errors import InputError, VerificationError
@@ -255,10 +255,6 @@ def test_keys_on_a_share_that_is_away_are_refused_with_all_that_they_may_trust(
 
 
 # decisions
-
-
-def approve(uri):
-    return review(uri, reviewer="ada", decision="approve", reason="fine")
 
 
 @pytest.mark.usefixtures("prefect_harness")

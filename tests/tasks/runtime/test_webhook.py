@@ -13,9 +13,10 @@ from contextlib import contextmanager, suppress
 import mlflow
 import pytest
 from receiving import KEY, named_receiver
+from versions import champion
 
-from hush_core.errors import InputError, VerificationError
-from tasks.runtime import approvals, decisions, promotions, webhook
+from hush_core.errors import InputError
+from tasks.runtime import promotions, webhook
 from tasks.runtime.approvals import APPROVED, REJECTED
 from tasks.runtime.decisions import decide, finish_decisions
 from tasks.runtime.environment import home
@@ -30,10 +31,6 @@ def receiver(tmp_path, monkeypatch):
 
 def approve(uri, why="read it"):
     return decide(uri, APPROVED, by="ada", why=why, certificate=find_version(uri).tags[DIGEST])
-
-
-def champion(name):
-    return mlflow.MlflowClient().get_registered_model(name).aliases.get("champion")
 
 
 @pytest.fixture(autouse=True)
@@ -278,77 +275,6 @@ def test_a_secret_that_is_none_is_refused_and_not_shown(receiver, tmp_path, cont
     with pytest.raises(InputError, match="HUSH_WEBHOOK_SECRET") as caught:
         webhook.endpoint()
     assert not content or len(content) < 8 or content[6:] not in str(caught.value)
-
-
-# where the alias may stand
-
-
-def version_two(register, certified, tmp_path, name):
-    """Another certificate of the same model."""
-    import shutil
-
-    from hush_core.certificate import read_certificate, read_tables, write_certificate
-
-    old, tables, folder = read_certificate(certified[1]), read_tables(certified[1]), tmp_path / "second"
-    shutil.rmtree(folder, ignore_errors=True)
-    added = ("earlier_runs", "bare", "curve", "all_runs", "all_runs_method", "all_runs_lower")
-    write_certificate(
-        folder, old.facts.model_copy(update={"run": "1" * 64}), bounds=tables["bounds.parquet"].drop(added),
-        edges=tables["edges.parquet"], secrets=tables["secrets.parquet"],
-        weights=tables["weights.parquet"]["weight"].to_numpy(), model_dir=certified[0],
-    )  # fmt: skip
-    return register(name, certificate_dir=folder).model_uri
-
-
-@pytest.fixture
-def a_second_at_a_time(monkeypatch):
-    """Decisions a second apart: their times are to the second."""
-    from datetime import datetime, timedelta
-
-    class Clock(datetime):
-        ticks = 0
-
-        @classmethod
-        def now(cls, tz=None):
-            cls.ticks += 1
-            return datetime.now(tz) + timedelta(seconds=cls.ticks)
-
-    monkeypatch.setattr(decisions, "datetime", Clock)
-
-
-@pytest.mark.parametrize("where", ["in the home that decided", "where only the registry is known"])
-def test_an_alias_moved_back_to_an_older_approved_version_is_refused(
-    register, certified, tmp_path, monkeypatch, a_second_at_a_time, where
-):
-    name = "back-" + where.replace(" ", "-")
-    first, second = register(name).model_uri, version_two(register, certified, tmp_path, name)
-    assert second == f"models:/{name}/2"
-    approve(first)
-    approve(second)
-    if "registry" in where:  # its own note is what another home has not
-        monkeypatch.setattr(approvals, "last_promotion", lambda model: None)
-    else:  # whoever hides the newer approval hides nothing from the home
-        mlflow.MlflowClient().set_model_version_tag(name, "2", "validation_status", "rejected")
-        mlflow.MlflowClient().set_model_version_tag(name, "2", "validation_status", "approved")
-        mlflow.MlflowClient().set_model_version_tag(name, "2", "review_signature", "gone")
-    approvals.check_approval(find_version(first))
-    mlflow.MlflowClient().set_registered_model_alias(name, "champion", "1")
-    with pytest.raises(VerificationError, match="the alias was moved back"):
-        approvals.check_last(find_version(f"models:/{name}@champion"))
-    approve(first)  # a person may go back
-    approvals.check_last(find_version(f"models:/{name}@champion"))
-
-
-def test_an_alias_that_a_rejection_took_away_does_not_come_back_on_the_one_before(
-    register, certified, tmp_path, a_second_at_a_time
-):
-    first, second = register("after").model_uri, version_two(register, certified, tmp_path, "after")
-    approve(first)
-    approve(second)
-    decide(second, REJECTED, by="bob", why="no")
-    mlflow.MlflowClient().set_registered_model_alias("after", "champion", "1")
-    with pytest.raises(VerificationError, match="the alias was taken away at"):
-        approvals.check_last(find_version("models:/after@champion"))
 
 
 def test_a_damaged_note_of_the_last_promotion_is_told_in_one_line(register):
