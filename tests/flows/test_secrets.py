@@ -52,14 +52,6 @@ def test_the_report_then_only_what_changed(job):
     assert not any(value.decode() in output for value in job.values)
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_any_work(job):
-    for command in ("secrets", "plan"):
-        output = job.hush(command, job.config, "--out", "/proc/nowhere", status=2)
-        assert output.startswith("hush: --out: /proc/nowhere") and output.count("\n") == 1
-    output = job.hush("secrets", job.config, "--baseline", "none.json", status=2)
-    assert output.startswith("hush: --baseline") and output.count("\n") == 1
-
-
 def test_a_baseline_of_another_installation_is_one_line(job):
     (job.folder / "foreign.json").write_text(
         '{"format": "hush baseline", "version": 1, "key": "00", "items": []}'
