@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from jobs import CONFIG, Job
+from jobs import CONFIG, Job, states
 from PIL import Image
 
 from flows.rehearse import taken_point
@@ -31,14 +31,6 @@ def job(tmp_path_factory):
 @pytest.fixture(scope="module")
 def rehearsed(job):
     return job.hush("plan", job.config, *EFFORT, "--out", job.folder / "out")
-
-
-def states(output):
-    """Name of a task → the states in which its runs ended, in order."""
-    ended = {}
-    for name, state in re.findall(r"Task run '([\w-]+)-\w+' - Finished in state (\w+)", output):
-        ended.setdefault(name, []).append(state)
-    return ended
 
 
 def test_what_was_measured_decides_what_the_config_leaves_open_and_nothing_else():
