@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from flows.reports.job_report import Report
-from flows.reports.job_screen import noise_in_words, runs_so_far_in_words, telling_rows
+from flows.reports.job_screen import noise_in_words, rounds_in_words, runs_so_far_in_words, telling_rows
 from flows.reports.verification import cell
 from hush_core.figures import short_name
 from tasks.against import difference
-from tasks.wording import batch_in_words, counted
+from tasks.wording import counted
 
 
 def page(report: Report) -> str:
     """What it came to, what to be warned of, how it differs from the champion, and the secrets that tell most."""
-    model = [
-        f"{report.model}" + (f", learning rate {report.learning_rate:g}" if report.learning_rate else "")
-    ]
+    rate = f", learning rate {report.learning_rate:g}" if report.learning_rate else ""
     lines = [
         f"# {report.model_uri}" + (" (reused: nothing was trained)" if report.reused else ""),
         "",
@@ -24,15 +22,10 @@ def page(report: Report) -> str:
         *(f"- {way}" for way in report.ways),
         f"- weight retained {report.weight_retained:.1%}, {report.examples_kept:.1%} of the examples kept",
         *([f"- noise {plain(noise_in_words(report))}"] if report.noise_multiplier is not None else []),
-        f"- {report.rounds_released} of {report.rounds} rounds released, "
-        f"{batch_in_words(report.expected_batch, report.cycle_batch)}, clip norm {report.clip_norm:g}",
+        f"- {rounds_in_words(report)}",
         *([f"- continues from {report.goes_on_from}"] if report.goes_on_from else []),
-        *(
-            [f"- runs: {plain(runs_so_far_in_words(report))}"]
-            if report.promised_runs or report.earlier_runs
-            else []
-        ),
-        f"- model: {model[0]}",
+        *([f"- runs: {plain(runs)}"] if (runs := runs_so_far_in_words(report)) else []),
+        f"- model: {report.model}{rate}",
         "",
         "## Warnings",
         "",

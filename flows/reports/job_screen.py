@@ -66,18 +66,14 @@ def render(report: Report, console: Console) -> None:
     line("model", f"{escape(report.model)}{rate}")
     line(
         "training",
-        f"{report.rounds_released} of {report.rounds} rounds released, "
-        f"{batch_in_words(report.expected_batch, report.cycle_batch)}, clip norm {report.clip_norm:g}"
+        rounds_in_words(report)
         if report.rounds
-        else "no certified round: "
-        + (
-            "the mechanism makes none"
-            if report.mechanism
-            else "no text of a secret is new since the runs before"
-        ),
+        else "no certified round: the mechanism makes none"
+        if report.mechanism
+        else "no certified round: no text of a secret is new since the runs before",
     )
-    if report.promised_runs or report.earlier_runs:
-        line("runs", runs_so_far_in_words(report))
+    if runs := runs_so_far_in_words(report):
+        line("runs", runs)
     if report.losses:
         line("loss", " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items()))
         unit = f"[dim]bits per {report.loss_unit} on held-out text without a secret[/dim]"
@@ -118,8 +114,16 @@ def noise_in_words(report: Report) -> str:
     return f"{text} [dim](on these weights {shown})[/dim]"
 
 
+def rounds_in_words(report: Report) -> str:
+    batch = batch_in_words(report.expected_batch, report.cycle_batch)
+    return f"{report.rounds_released} of {report.rounds} rounds released, {batch}, clip norm {report.clip_norm:g}"
+
+
 def runs_so_far_in_words(report: Report) -> str:
+    """Empty where this run is the only one and alone is promised."""
     before = report.earlier_runs
+    if not (report.promised_runs or before):
+        return ""
     text = f"after {before} earlier {'one' if before == 1 else 'ones'} in this store"
     if report.promised_runs:
         text = f"{before + 1} of {report.promised_runs} that keep every target together"

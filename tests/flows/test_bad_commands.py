@@ -40,6 +40,7 @@ CASES = {
     ("run", JOB, "again.yaml"): "unexpected extra argument",
     ("run", JOB, "--plan", "nowhere.yaml"): "nowhere.yaml",
     ("run", JOB, "--plan", "names.txt"): "not a mapping",
+    ("run", JOB, "--plan", "wrong_plan.yaml"): "learning_rat",
     ("HUSH_HOME=~nobody-at-all/x", "run", JOB): "HUSH_HOME",
     ("HUSH_HOME=names.txt", "run", JOB): "HUSH_HOME",
     ("HUSH_SIGNING_KEY=nowhere.pem", "run", JOB): "nowhere.pem",
@@ -58,12 +59,16 @@ CASES = {
     ("plan", JOB, "--rehearse", "--minutes", "nan"): "--minutes",
     ("plan", JOB, "--rehearse", "--minutes", "-1"): "--minutes",
     ("plan", JOB, "--rehearse", "--examples", "inf"): "--examples",
+    ("plan", JOB, "--rehearse", "--examples", "9", "--minutes", "1"): "two budgets",
     ("plan", JOB, "--c", "0"): "(0, 1]",
     ("plan", JOB, "--c", "nan"): "(0, 1]",
+    ("plan", JOB, "--c", "1.5"): "(0, 1]",
     ("plan", JOB, "--noise", "1e9"): "[0.05, 1e6]",
+    ("plan", JOB, "--noise", "-1"): "[0.05, 1e6]",
     ("plan", JOB, "--c", "0.1", "--noise", "1"): "both",
     ("plan", JOB, "--out", "names.txt"): "--out",
     ("plan", JOB, "--out", "/proc/x"): "--out",
+    ("secrets", JOB, "--out", "/proc/x"): "--out",
     # secrets
     ("secrets", JOB, "--baseline", "nowhere"): "--baseline",
     ("secrets", "--why", "short.txt"): "FILE:LINE",
@@ -92,6 +97,7 @@ CASES = {
     ("compare", JOB, "--mechanisms", "magic"): "no mechanism",
     ("compare", JOB, "--mechanisms", ","): "names none",
     ("compare", JOB, "--mechanisms", "hush/x/y/z"): "says nothing",
+    ("compare", JOB, "--mechanisms", "user_wise/0"): "'0' says nothing",
     ("compare", JOB, "--seeds", "0"): "--seeds",
     ("compare", JOB, "--seeds", "-1"): "--seeds",
     ("compare", JOB, "--seeds", "many"): "--seeds",
@@ -102,6 +108,7 @@ CASES = {
     # audit
     ("audit",): "give one of the three",
     ("audit", "models:/x/1", "--code"): "give one of the three",
+    ("audit", "--code", "--statistics"): "give one of the three",
     ("audit", "models:/x"): "does not name a version",
     ("audit", "models:/a/b/c"): "does not name a version",
     ("audit", "models:/x/-1"): "does not name a version",
@@ -120,6 +127,7 @@ CASES = {
     ("replicate", "canary_secrecy"): "--data",
     ("replicate", "canary_secrecy", "--data", "nowhere"): "--data",
     ("replicate", "canary_secrecy", "--data", "empty"): "holds 0 files",
+    ("replicate", "company", "--data", "empty"): "holds 0 files repository*.bundle",
     ("replicate", "ngram", "--out", "names.txt"): "--out",
     # serve
     ("serve",): "PREFECT_API_URL",
@@ -174,6 +182,7 @@ CASES = {
     ("runs", "--add", ""): "neither a directory nor",
     ("canaries", "new", "--count", "0"): "--count",
     ("canaries", "new", "--count", "99999999999"): "--count",
+    ("canaries", "new", "--count", "1000000", "--length", "4"): "canaries",
     ("canaries", "names.txt"): "names.txt",
     ("demo", "--directory", "names.txt"): "names.txt",
     ("schema", "nosuch"): "nosuch",
@@ -191,6 +200,7 @@ def made_in(root):
     write(root, at(secrets__ids__file="broken.txt"), "broken.yaml")
     write(root, at(repos__0__mode="history", secrets__people__attribute="blame"), "blame.yaml")
     write(root, {**TABLES, "promise": {"runs": 3}}, "promise.yaml")
+    write(root, {"learning_rat": 1}, "wrong_plan.yaml")
     (root / "list.json").write_text("[1]")
     (root / "deep.json").write_text("[" * 100_000)
     (root / "other.json").write_text('{"format": "hush baseline", "version": 99}')
@@ -256,7 +266,7 @@ def test_the_version_is_told_and_hush_alone_says_what_there_is(folder, tmp_path)
 
 def test_there_are_ten_for_each_command_that_a_user_starts():
     names = [next(word for word in words if not word.split("=")[0].isupper()) for words in CASES]
-    for name in (
+    for name in [
         "run",
         "plan",
         "secrets",
@@ -267,5 +277,5 @@ def test_there_are_ten_for_each_command_that_a_user_starts():
         "verify",
         "review",
         "backup",
-    ):
+    ]:
         assert names.count(name) >= 10, name

@@ -315,6 +315,7 @@ CASES |= {
     "DoRA in words": (at(HUGGING, model__lora={"use_dora": "yes"}), "use_dora"),
     "held back in words": (at(audit={"held_back": "some"}), "held_back"),
     # conversations
+    "no such messages": (at(TABLES, tables__0__path="talk.jsonl", tables__0__messages="turns"), "no column"),
     "messages of a CSV": (at(TABLES, tables__0__messages="text"), "messages"),
     "a prompt alone": (at(TABLES, tables__0__prompt="text"), "prompt"),
     "a completion alone": (at(TABLES, tables__0__completion="text"), "completion"),

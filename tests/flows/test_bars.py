@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from terminal import shown
 from waiting import PATIENCE
 
 from hush_core.progress import WholeJob
@@ -34,31 +35,17 @@ log.info("train: after", extra=A_LINE)
 
 def run(stderr):
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PREFECT_LOGGING_TO_API_ENABLED": "false"}
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-    )
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, **streams)
 
 
 def in_a_terminal():
     ours, theirs = pty.openpty()
     child = run(theirs)
     os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:  # its other end is closed
-            break
-        if not part:
-            break
-        seen += part
-    os.close(ours)
+    seen = shown(ours)
     assert child.wait(PATIENCE) == 0 and not child.stdout.read()
-    return seen.decode()
+    return seen
 
 
 def test_a_terminal_has_a_bar_and_no_lines_of_the_same():

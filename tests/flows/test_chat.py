@@ -85,15 +85,3 @@ def test_the_answers_are_learned_and_a_secret_in_a_question_is_protected(job):
     assert all(isinstance(text, PromptedText) for part in by_role for text in part)
     saved = [path.parent for path in (job.home / "store" / "objects").rglob("language_model.json")]
     assert saved and all((path / "chat_template.jinja").read_text() == TEMPLATE for path in saved)
-
-
-def test_a_mistake_is_one_line_and_status_2(job):
-    for wrong, said in (
-        ("messages: messages, loss_on: completions", "text: messages, loss_on: completions"),
-        ("messages: messages", "messages: turns"),
-    ):
-        path = job.folder / "wrong.yaml"
-        path.write_text(job.config.read_text().replace(wrong, said))
-        output = job.hush("plan", path, status=2)
-        assert len(output.strip().splitlines()) <= 3 and "Traceback" not in output
-        assert ("what is one" if "text:" in said else "has no column 'turns'") in " ".join(output.split())

@@ -170,26 +170,6 @@ def test_the_chosen_one_is_registered_by_a_run_that_trains_nothing(job, output):
     job.hush("verify", "models:/job/1")
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--mechanisms", "dpsgd"), "dpsgd: is no mechanism"),
-        (("--mechanisms", "user_wise/0"), "'0' says nothing"),
-        (("--seeds", "0"), "--seeds: must be at least 1"),
-        (("--parallel", "0"), "--parallel: must be at least 1"),
-    ],
-)
-def test_a_mistake_is_told_before_anything_starts(job, options, says):
-    output = job.hush("compare", job.config, *options, status=2)
-    assert says in output and "Traceback" not in output and "Flow run" not in output
-
-
-def test_a_promise_of_several_runs_is_not_spent_on_a_comparison(job):
-    path = job.write("promise.yaml", text=CONFIG + "promise: {{runs: 5}}\n")
-    output = job.hush("compare", path, status=2)
-    assert "promise: counts the runs of this data" in output
-
-
 @pytest.mark.slow
 def test_where_no_rival_can_be_trained_it_says_why(job):
     output = job.hush("compare", job.config, "--mechanisms", "group_privacy/chunks", status=1)

@@ -361,25 +361,6 @@ def test_review_moves_the_champion_only_after_approval(job, first):
     assert MlflowClient(uri, uri).get_model_version("job", "1").tags["reviewed_by"] == "ada"
 
 
-MISTAKES = {
-    "unknown key": ("chunk_bytes: 128", "chunk_byte: 128", "unknown key chunk_byte"),
-    "missing repository": ("path: {repository}", "path: nowhere", "nowhere"),
-    "unknown revision": ("path: {repository}", "path: {repository}, rev: no-such-branch", "revision"),
-    "nothing found": ('globs: ["trading/**"]', 'globs: ["trading/**"], bits: 3', "not above the prior"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
-    old, new, says = MISTAKES[mistake]
-    job = Job(tmp_path, seed=3)
-    assert old in CONFIG
-    output = job.hush("run", job.write("wrong.yaml", text=CONFIG.replace(old, new)), status=2)
-    told = [line for line in output.splitlines() if line.startswith("hush: ")]
-    assert len(told) == 1 and says in told[0] and "Hint:" in told[0]
-    assert "Traceback" not in output and job.versions() == []
-
-
 def test_an_entry_that_protects_nothing_stops_the_job_unless_it_may(tmp_path):
     job = Job(tmp_path, seed=19)
     (tmp_path / "codenames.txt").write_text("a-name-that-nobody-wrote\n")

@@ -42,9 +42,8 @@ def test_three_lines_are_planned_run_and_verified_and_the_certificate_says_which
         r"take leave out \d+ examples of alpha, redact 1 value, and train without noise on", planned
     )
     assert "alpha: left out (certified rounds are predicted to gain nothing" in planned
-    rehearsed = job.hush(
-        "plan", job.write("values.yaml", text=THREE_LINES.replace(OTHER, "]") + SMALL), "--rehearse"
-    )
+    values = job.write("values.yaml", text=THREE_LINES.replace(OTHER, "]") + SMALL)
+    rehearsed = job.hush("plan", values, "--rehearse", "--minutes", "1")
     assert "no entry may be learned under noise" in " ".join(rehearsed.split())
     said = job.hush("run", config)
     assert "models:/hush-model/1" in said and "no certified round" in said and job.token not in said

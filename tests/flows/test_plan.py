@@ -239,18 +239,3 @@ def test_no_value_leaves_the_private_store(job, planned):
     names = {str(path.name).encode() for path in (job.folder / "repository").rglob("*.py")}
     tracked = b"".join(p.read_bytes() for p in (job.home / "mlartifacts").rglob("*") if p.is_file())
     assert not any(name in tracked for name in names)
-
-
-MISTAKES = {
-    "both swept": (("--c", "0.1", "--noise", "1"), "one of the two"),
-    "c above 1": (("--c", "1.5"), "fractions of c_max"),
-    "noise not positive": (("--noise", "-1"), "noise"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_line_and_status_2(job, mistake):
-    arguments, says = MISTAKES[mistake]
-    output = job.hush("plan", job.config, *arguments, status=2)
-    told = [line for line in output.splitlines() if line.startswith("hush: ")]
-    assert len(told) == 1 and says in told[0] and "Hint:" in told[0] and "Traceback" not in output

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from jobs import CONFIG, Job
+from jobs import CONFIG, Job, states
 from PIL import Image
 
 from flows.rehearse import taken_point
@@ -31,14 +31,6 @@ def job(tmp_path_factory):
 @pytest.fixture(scope="module")
 def rehearsed(job):
     return job.hush("plan", job.config, *EFFORT, "--out", job.folder / "out")
-
-
-def states(output):
-    """Name of a task → the states in which its runs ended, in order."""
-    ended = {}
-    for name, state in re.findall(r"Task run '([\w-]+)-\w+' - Finished in state (\w+)", output):
-        ended.setdefault(name, []).append(state)
-    return ended
 
 
 def test_what_was_measured_decides_what_the_config_leaves_open_and_nothing_else():
@@ -160,22 +152,3 @@ def played_tables(job):
     records = (path.read_text() for path in (job.home / "store" / "results").rglob("*") if path.is_file())
     hashes = {h for r in records for h in re.findall(r"played_\w+\W+sha256\W+([0-9a-f]{64})", r)}
     return [next((job.home / "store" / "objects").rglob(f"{h}.parquet")) for h in hashes]
-
-
-MISTAKES = {
-    "trials alone": (("plan", "--trials", "3"), "without --rehearse"),
-    "two budgets": (("plan", "--rehearse", "--examples", "9", "--minutes", "1"), "two budgets"),
-    "no trials": (("plan", "--rehearse", "--trials", "0"), "not a positive number"),
-    "no such plan": (("run", "--plan", "nowhere.yaml"), "is no file"),
-    "unknown key": (("run", "--plan", "{wrong}"), "learning_rat"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_line_and_status_2(job, mistake):
-    wrong = job.folder / "wrong.yaml"
-    wrong.write_text("learning_rat: 1\n")
-    (command, *more), says = MISTAKES[mistake]
-    output = job.hush(command, job.config, *[str(a).format(wrong=wrong) for a in more], status=2)
-    told = [line for line in output.splitlines() if line.startswith("hush: ")]
-    assert len(told) == 1 and says in told[0] and "Hint:" in told[0] and "Traceback" not in output

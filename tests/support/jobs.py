@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import string
 import subprocess
@@ -181,6 +182,14 @@ def _make_home(home):
         check=True,
         timeout=PATIENCE,
     )
+
+
+def states(output):
+    """Name of a step → how its runs ended, in order."""
+    ended = {}
+    for name, state in re.findall(r"Task run '([\w-]+)-\w+' - Finished in state (\w+)", output):
+        ended.setdefault(name, []).append(state)
+    return ended
 
 
 def git(path, *arguments, email="ada@acme.example.com"):

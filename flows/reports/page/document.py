@@ -85,11 +85,11 @@ class PageDocument(BaseModel):
 def page_document(report: Report, stated: Stated, made_at: str) -> PageDocument:
     """The document of a finished job."""
     rows = sorted(report.rows, key=severity)
-    counted = Counter(state_of(row) for row in rows)
+    found = Counter(state_of(row) for row in rows)
     return PageDocument(
         made_at=made_at,
         report=report.model_copy(update={"rows": rows[:SHOWN]}),
-        states={state: counted[state] for state in STATES if counted[state]},
+        states={state: found[state] for state in STATES if found[state]},
         stated=stated,
     )
 
@@ -152,13 +152,9 @@ def verdict(page: PageDocument) -> tuple[Literal["bad", "warn", "good"], str, st
         )
     kept = f"Every certified bound of {counted(sum(counts.values()), 'secret')} is at most its target."
     if report.warnings:
-        number = len(report.warnings)
-        return "warn", "Certified, with warnings", f"{kept} {number} {_warnings(number)} to read first."
+        told = counted(len(report.warnings), "warning")
+        return "warn", "Certified, with warnings", f"{kept} {told} to read first."
     return "good", "Certified", kept
-
-
-def _warnings(number: int) -> str:
-    return "warning" if number == 1 else "warnings"
 
 
 def worst(rows: Sequence[SecretRow]) -> float | None:

@@ -9,11 +9,12 @@ import sys
 
 import pytest
 from jobs import Job, git
+from terminal import shown
+from waiting import PATIENCE
 
 from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
 from hush_core.errors import InputError
 
-PATIENCE = 120
 WEAK, EXAMPLE = "Sommer2019!", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 
@@ -52,18 +53,9 @@ def reviewed(job, keys, line=""):
     )
     os.close(theirs)
     os.write(ours, line.encode())
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    os.close(ours)
-    assert child.wait(PATIENCE) == 0, seen.decode()
-    return seen.decode()
+    seen = shown(ours)
+    assert child.wait(PATIENCE) == 0, seen
+    return seen
 
 
 def test_each_new_value_is_asked_for_once_and_what_is_no_secret_is_none_next_time(job):

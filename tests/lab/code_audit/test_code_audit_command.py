@@ -4,7 +4,6 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
-from hush_core.errors import InputError
 from hush_core.training import module
 from hush_core.training.noise import add_noise
 from lab.statistical_audits import battery
@@ -32,11 +31,3 @@ def test_statistics_of_a_right_installation_refute_nothing_and_of_half_the_noise
     monkeypatch.setattr(battery, "REAL", battery.Mechanism(add=halved))
     said = CliRunner().invoke(app, ["audit", "--statistics"])
     assert said.exit_code == 1 and "refuted" in said.output
-
-
-@pytest.mark.parametrize(
-    "arguments", [["audit"], ["audit", "models:/job/1", "--code"], ["audit", "--code", "--statistics"]]
-)
-def test_it_is_a_model_or_the_code_or_the_statistics(arguments):
-    with pytest.raises(InputError, match="a model's URI or --code"):
-        CliRunner().invoke(app, arguments, catch_exceptions=False)

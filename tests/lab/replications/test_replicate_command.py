@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import warm
 from company_bundle import write_bundle
 
 from hush_core.errors import VerificationError
@@ -113,21 +111,3 @@ def test_a_wrong_mark_in_the_folder_is_refused(tmp_path):
 
     with pytest.raises(VerificationError, match="not reached"):
         read_documents(tmp_path)
-
-
-def hush(*words):
-    return warm.run("flows.cli", ["replicate", *words], env=dict(os.environ))
-
-
-def test_the_command_lists_them_and_refuses_what_is_wrong(tmp_path):
-    listed = hush("--list")
-    assert listed.returncode == 0 and all(name in listed.stdout for name in NAMES)
-    for words, said in (
-        ((), "--list"),
-        (("figure_9",), "is not known"),
-        (("one_shot",), "--data"),
-        (("one_shot", "--data", str(tmp_path)), "holds 0 files"),
-        (("company", "--data", str(tmp_path)), "holds 0 files repository*.bundle"),
-    ):
-        done = hush(*words)
-        assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, words
