@@ -261,15 +261,6 @@ def test_a_text_keeps_its_completions_on_every_way():
     assert "completions" not in text_frame([b"plain"]).columns
 
 
-def test_processes_are_handed_the_completions(tmp_path):
-    from hush_core.training.job import Texts, write_texts
-
-    write_texts(tmp_path / "texts.arrow", TEXTS)
-    again = Texts(tmp_path / "texts.arrow")
-    assert [ends_of(text) for text in again] == [ends_of(text) for text in TEXTS] and list(again) == TEXTS
-    assert [ends_of(again[i]) for i in range(len(again))] == [ends_of(text) for text in TEXTS]
-
-
 def plan_of(count):
     return ProtectionPlan(np.full(count, 0.5), 0.6, 3, count // 2, 1.0, "best", pl.DataFrame())
 
