@@ -61,10 +61,10 @@ def ledger_in(folder, rounds, released=None):
         assert released is None or ledger.released == released
 
 
-def trainer(strategy="SingleDeviceStrategy", **more):
+def trainer(strategy=None):
     """What a module asks of Lightning's trainer."""
     plain = {"gradient_clip_val": None, "accumulate_grad_batches": 1, "world_size": 1, "precision": "32-true"}
-    return SimpleNamespace(**plain | {"strategy": type(strategy, (), {})()} | more)
+    return SimpleNamespace(**plain, strategy=strategy or type("SingleDeviceStrategy", (), {})())
 
 
 @contextmanager
