@@ -54,7 +54,7 @@ from training_shapes import (
     shapes,
 )
 
-from hush_core.training.allocation import steady_memory
+from hush_core.training.loop import steady_memory
 
 WRONG = 2e-3
 """Twice what the grid of a large matrix is charged with (docs/training.md, "Rounding")."""

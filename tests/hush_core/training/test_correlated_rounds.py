@@ -21,8 +21,8 @@ from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import fit_private, load_model, save_model
-from hush_core.training.correlated_rows import CorrelatedRows
 from hush_core.training.job import Job
+from hush_core.training.noise import CorrelatedRows
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.sampler import CyclicSampler
 

@@ -29,9 +29,9 @@ from hush_core.config import TrainConfig
 from hush_core.errors import InputError, SetupError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import meeting, processes, save_model
-from hush_core.training.failed_ranks import raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.job import Job
+from hush_core.training.meeting import raise_failure
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
 from hush_core.training.worker import _meet

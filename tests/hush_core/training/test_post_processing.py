@@ -17,11 +17,10 @@ from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import Job, OtherTexts, byte_gpt, fit_private, save_model, with_lora
-from hush_core.training.averaging import KeptWeights
-from hush_core.training.freezing import frozen
+from hush_core.training.averaging import KeptWeights, NoisyAdam
+from hush_core.training.loop import frozen
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule
-from hush_core.training.noisy_adam import NoisyAdam
 from hush_core.training.processes import fit_in_processes
 
 ROUNDS, BATCH = 12, 4

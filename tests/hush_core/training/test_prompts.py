@@ -27,8 +27,7 @@ from hush_core.training import (
     fit_untagged,
     with_lora,
 )
-from hush_core.training.data import IGNORED, Objective, PromptedTokens, micro_batches
-from hush_core.training.prompts import prompted_tokens
+from hush_core.training.data import IGNORED, Objective, PromptedTokens, micro_batches, prompted_tokens
 from hush_core.training.rounds import fixed_batches
 
 TEXTS = [
