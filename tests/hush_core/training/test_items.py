@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from architecture_sweep import move
 from private_runs import dying, has_scale, ledger_in, private, shaken, tiny, weights
 from scipy import stats
 from sizes import some
@@ -139,16 +140,6 @@ def clip_between(model):
     return float(np.median([size for size in sizes if size > 0])) * 0.9
 
 
-def moved(model):
-    """Adapters away from their start, where half of each is zero."""
-    with torch.no_grad(), torch.random.fork_rng():
-        torch.manual_seed(1)
-        for parameter in model.network.parameters():
-            if parameter.requires_grad:
-                parameter.add_(0.1 * torch.randn(parameter.shape))
-    return model
-
-
 def gpt(context=40, width=32):
     return shaken(byte_gpt(ByteGptModel(layers=2, width=width, heads=2), context, seed=1))
 
@@ -163,7 +154,7 @@ def test_the_sum_is_that_of_a_float64_loop_over_items(name, tmp_path):
 @pytest.mark.parametrize("name", some(["gpt2", "llama", "bert"], 1))
 @pytest.mark.parametrize("dora", [False, True])
 def test_of_adapters_too(name, dora, tmp_path):
-    model = moved(with_lora(tiny_model(tmp_path, name), LoraConfig(rank=3, use_dora=dora)))
+    model = move(with_lora(tiny_model(tmp_path, name), LoraConfig(rank=3, use_dora=dora)))
     assert is_average(model, clip_between(model))
 
 
