@@ -48,7 +48,7 @@ def fill_items(
     loss = None
     if mechanism.select in PERPLEXITY:
         from hush_core.training import load_model
-        from hush_core.training.text_loss import loss_by_itself
+        from hush_core.training.language_model import loss_by_itself
 
         loss = loss_by_itself(load_model(store.path(start.files, verify=True)))
     score = scores(texts, table, mechanism.select, loss)

@@ -3,20 +3,21 @@ them; docs/mechanisms.md has each one's promise and proof.
 
 Reading order:
 
-- items: what is drawn, by the graph alone; bounded_choice, unit_pools
+- items: what is drawn, by the graph alone; unit_pools
 - layout: the weights; selection: which text fills an item
-- planning: the noise; unit_privacy: that for (ε, δ) of every secret; group_lemma: what the usual lemma asks
+- planning: the noise; unit_privacy: that for (ε, δ) of every secret, and by the usual lemma
 """
 
-from hush_core.mechanisms.group_lemma import noise_by_lemma, one_item
 from hush_core.mechanisms.items import POOLS, Items, drawn_items, items_of, rates_of_texts
 from hush_core.mechanisms.layout import Layout, lay_out
 from hush_core.mechanisms.planning import plan_of, records_a_round
 from hush_core.mechanisms.selection import PERPLEXITY, filling, item_texts, scores
 from hush_core.mechanisms.unit_privacy import (
     implied_posterior,
+    noise_by_lemma,
     noise_for_unit_privacy,
     noise_of,
+    one_item,
     refuted,
     with_implied_targets,
 )

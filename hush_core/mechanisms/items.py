@@ -25,8 +25,7 @@ from hush_core.config import (
     examples_by_themselves,
 )
 from hush_core.errors import InputError
-from hush_core.mechanisms.bounded_choice import bounded_choice, profiles
-from hush_core.mechanisms.unit_pools import lifted_edges, unit_pools
+from hush_core.mechanisms.unit_pools import bounded_choice, lifted_edges, profiles, unit_pools
 from hush_core.weights.roles import CERTIFIED, certified_edges, tagged_examples
 
 POOLS = {"example_id": pl.UInt32, "pool": pl.UInt32}

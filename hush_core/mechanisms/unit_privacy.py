@@ -3,10 +3,17 @@
 Two runs are neighbours if they differ in whether all items that hold one secret contribute, or none does
 (`hush_core/accounting/dp`). The pair of a round is the mixture N(K, σ²) against N(0, σ²) itself, for any rates. So
 a unit with several items costs no more than it must: no lemma on groups is used.
+
+What the usual lemma on group privacy would ask, to compare with: hush plans by the mixture itself.
+
+A mechanism that is (ε, δ)-DP for one item is (kε, δ·(e^{kε} − 1)/(e^ε − 1))-DP for k of them (Vadhan 2017, Lemma
+2.2; Chua et al. 2024, Proposition 1). Read backwards: (ε, δ) for units of k items follows from
+(ε/k, δ·(e^{ε/k} − 1)/(e^ε − 1)) for one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -191,3 +198,22 @@ def _gap(participation: Participation, epsilon: float, delta: float, rounds: int
         return float(np.log(max(found, 1e-300) / delta)) if np.isfinite(found) else np.inf
 
     return gap
+
+
+def one_item(epsilon: float, delta: float, items: int) -> tuple[float, float]:
+    """(ε', δ') of one item from which (ε, δ) of `items` follows.
+
+    >>> one_item(3.0, 1e-6, 1)
+    (3.0, 1e-06)
+    """
+    if items < 1:
+        raise InputError("items", f"are {items}", "give at least 1")
+    small = epsilon / items
+    return small, delta * math.expm1(small) / math.expm1(epsilon)
+
+
+def noise_by_lemma(participation: Participation, *, rounds: int, epsilon: float, delta: float) -> float:
+    """σ by the lemma for a secret of these items: each is taken to be drawn at the largest of their rates."""
+    small, share = one_item(epsilon, delta, participation.examples)
+    one = Participation.binomial(1, float(participation.rates.max()))
+    return noise_of(one, rounds=rounds, epsilon=small, delta=share)

@@ -1,9 +1,9 @@
 """Training under a ProtectionPlan, and nothing looser: sample, clip, add noise, step, count.
 
 Reading order: sampler → data → rounds → layers → gradient_scale → norms → clipping → comparison → noise →
-correlated_rows → language_model → independence → models → module → ledger → run. `plain` and `untagged` train
-without protection; `mixing`, `averaging` and `noisy_adam` post-process releases; `freezing`, `ranks`, `schedule`,
-`lora`, `checkpoint` and `rate_search` support it.
+language_model → independence → models → module → ledger → run. `plain` and `untagged` train without protection;
+`mixing` and `averaging` post-process releases; `loop`, `ranks`, `schedule`, `lora`, `checkpoint` and `rate_search`
+support it.
 """
 
 from hush_core.history.ledger import ReleaseLedger

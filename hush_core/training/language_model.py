@@ -1,10 +1,13 @@
-"""A network with its tokenizer and its objective: texts in, one loss per example out."""
+"""A network with its tokenizer and its objective: texts in, one loss per example out.
+
+The mean loss of one text by itself, in nats a predicted token: the log of its perplexity.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,8 +22,17 @@ from transformers import ByT5Tokenizer, PreTrainedTokenizerBase
 from hush_core.corpus.prompted import PromptedText, ends_of
 from hush_core.errors import InputError
 from hush_core.training.byte_gpt import encode_bytes
-from hush_core.training.data import IGNORED, MicroBatch, Objective, PromptedTokens, Tokens, micro_batches
-from hush_core.training.prompts import prompted_bytes, prompted_tokens, with_start
+from hush_core.training.data import (
+    IGNORED,
+    MicroBatch,
+    Objective,
+    PromptedTokens,
+    Tokens,
+    micro_batches,
+    prompted_bytes,
+    prompted_tokens,
+    with_start,
+)
 
 _LOGITS = 1 << 28
 """Logits of an evaluation at once."""
@@ -234,3 +246,26 @@ def _gathered(network: nn.Module, chosen: Tensor) -> Iterator[None]:
         yield
     finally:
         handle.remove()
+
+
+MASK_SEED = 23
+"""A masked model is asked for the same tokens of a text each time."""
+
+
+def loss_by_itself(model: LanguageModel) -> Callable[[bytes], float]:
+    """The loss of a text, by a model in evaluation mode; 0 where nothing of it is predicted.
+
+    Each text is a batch of its own. In a larger one kernels may round otherwise with another text beside it, and
+    the loss of one unit's record would depend on another unit's.
+    """
+    network = model.on_accelerator().network.eval()
+    device = next(network.parameters()).device
+
+    @torch.no_grad()
+    def loss(text: bytes) -> float:
+        sequences, _ = model.encode([text])
+        batches = micro_batches(sequences, model.objective, 1, np.random.default_rng(MASK_SEED))
+        here = MicroBatch(*(part if part is None else part.to(device) for part in batches[0]))
+        return float(model.losses(network, here)[0])
+
+    return loss

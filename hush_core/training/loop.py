@@ -1,13 +1,28 @@
-"""Lightning's loop around a module of ours: quiet, and ended by a signal or a reason after a whole round."""
+"""Lightning's loop around a module of ours: quiet, and ended by a signal or a reason after a whole round.
+
+Which parameters the certified rounds leave as they are: fewer trained numbers take up less noise.
+
+The noise of a round has length σC√d over d trained numbers, and the clipped sum at most BC whatever d is.
+
+What the interpreter and the C library would do between the steps of a training, and need not.
+
+Clipping makes thousands of small objects a micro-batch: every so often Python's collector walks all objects of the
+process for them, transformers' and torch's own among them, and finds nothing. And glibc hands large blocks back as
+soon as they are freed, to have them zeroed page by page when the next micro-batch asks for them. What both cost:
+docs/training.md, "What it costs".
+"""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import logging
 import signal
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +31,9 @@ import pytorch_lightning as pl
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import DDPStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
+from torch import nn
 
-from hush_core.training.allocation import steady_memory
+from hush_core.errors import InputError
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import Rounds
 
@@ -117,3 +133,70 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
+
+
+@contextmanager
+def frozen(network: nn.Module, kinds: Sequence[str]) -> Iterator[None]:
+    """Meanwhile the parameters of these kinds are not trainable; those that were are so again afterwards.
+
+    Args:
+        kinds: `embedding`: all of `nn.Embedding`, and a head that is tied to one. `matrices`: every other parameter
+            of two dimensions or more. With both, biases and scales are left.
+
+    Raises:
+        InputError: nothing is left to train.
+    """
+    tables = {id(p) for m in network.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+    still = [
+        p
+        for p in network.parameters()
+        if p.requires_grad
+        and ("embedding" if id(p) in tables else "matrices" if p.dim() > 1 else "") in kinds
+    ]
+    if len(still) == sum(p.requires_grad for p in network.parameters()):
+        raise InputError(
+            "train.freeze", "leaves no parameter to train", "freeze less, or leave out model.lora"
+        )
+    for p in still:
+        p.requires_grad = False
+    try:
+        yield
+    finally:
+        for p in still:
+            p.requires_grad = True
+
+
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+"""mallopt's parameters (malloc.h): at how much free memory the heap shrinks, how many blocks lie outside."""
+_STEADY = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}
+"""Never, none."""
+_DEFAULT = {_TRIM_THRESHOLD: 1 << 26, _MMAP_MAX: 1 << 16}
+"""The heap's limit as glibc sets it by itself once blocks of 32 MiB were freed; the number from mallopt(3)."""
+
+
+@contextmanager
+def steady_memory() -> Iterator[None]:
+    """Around a training loop: what lives before it is not searched for garbage, and freed memory is kept for reuse.
+
+    New objects are collected as ever. Afterwards freed memory goes back to the system. Where the C library is not
+    glibc, memory is left to it.
+    """
+    gc.freeze()
+    libc = _glibc()
+    for parameter, value in _STEADY.items() if libc else ():
+        libc.mallopt(parameter, value)
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        for parameter, value in _DEFAULT.items() if libc else ():
+            libc.mallopt(parameter, value)
+        if libc:
+            libc.malloc_trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None)
+    return libc if hasattr(libc, "gnu_get_libc_version") else None

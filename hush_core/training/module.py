@@ -14,12 +14,18 @@ from torch import Tensor, nn
 from hush_core.errors import InputError
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.training.clipping import Losses, clipped_gradient_sum
-from hush_core.training.correlated_rows import CorrelatedRows, rounding_allowance
 from hush_core.training.data import MicroBatch
 from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
-from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid, grid_step
+from hush_core.training.noise import (
+    CorrelatedRows,
+    SecureGaussian,
+    add_noise,
+    clip_within_grid,
+    grid_step,
+    rounding_allowance,
+)
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import RoundBatch
 from hush_core.training.sums import check_range

@@ -27,10 +27,9 @@ import torch
 
 from hush_core.errors import InputError
 from hush_core.progress import Progress, Watch
-from hush_core.training.failed_ranks import INTERRUPTED, raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.job import Job
-from hush_core.training.meeting import MET, Meeting
+from hush_core.training.meeting import INTERRUPTED, MET, Meeting, raise_failure
 from hush_core.training.run import Fitted
 
 _TICK = 0.1

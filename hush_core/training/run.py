@@ -20,21 +20,19 @@ from hush_core.errors import InputError
 from hush_core.history.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.progress import Progress, Watch
 from hush_core.training.attempt import Attempt
-from hush_core.training.averaging import KeptWeights
+from hush_core.training.averaging import KeptWeights, NoisyAdam
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import predicts
-from hush_core.training.freezing import frozen
 from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_model
 from hush_core.training.job import Job, OtherTexts
 from hush_core.training.language_model import LanguageModel
-from hush_core.training.loop import graceful, run_rounds
+from hush_core.training.loop import frozen, graceful, run_rounds
 from hush_core.training.lora import adapted
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.models import load_model
 from hush_core.training.module import PrivateModule, make_optimizer
 from hush_core.training.noise import SecureGaussian, grid_step
-from hush_core.training.noisy_adam import NoisyAdam
 from hush_core.training.placement import items_that_hold, longest_input, same_kernels
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread

@@ -27,10 +27,9 @@ import torch
 from torch import distributed
 
 from hush_core.errors import InputError
-from hush_core.training.failed_ranks import INTERRUPTED
 from hush_core.training.hosts import INTERFACE, check_interface
 from hush_core.training.job import Job
-from hush_core.training.meeting import MET, REACH, say_begun
+from hush_core.training.meeting import INTERRUPTED, MET, REACH, say_begun
 from hush_core.training.models import save_model
 from hush_core.training.ranks import Ranks
 from hush_core.training.run import fit_job

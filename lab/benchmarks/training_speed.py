@@ -54,7 +54,7 @@ from training_shapes import (
     shapes,
 )
 
-from hush_core.training.allocation import steady_memory
+from hush_core.training.loop import steady_memory
 from hush_core.training.placement import same_kernels
 
 WRONG = 2e-3

@@ -32,7 +32,7 @@ from hush_core.training import (
     save_model,
     split_public,
 )
-from hush_core.training.freezing import frozen
+from hush_core.training.loop import frozen
 from hush_core.weights import weigh
 from hush_core.weights.settings import WeightSettings
 

@@ -31,7 +31,7 @@ from user_level_report import report
 from hush_core.config import ByteGptModel
 from hush_core.mechanisms import scores
 from hush_core.training import byte_gpt, fit_plain, load_model, save_model
-from hush_core.training.text_loss import loss_by_itself
+from hush_core.training.language_model import loss_by_itself
 
 SETTINGS = Settings(rounds=12, batch=256, context=64, delta=1e-5, clip_norm=1.0, lora=8)
 EPSILONS = (1.0, 3.0, 8.0)

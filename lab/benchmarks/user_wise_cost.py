@@ -22,8 +22,8 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from hush_core.config import ByteGptModel, LoraConfig
 from hush_core.training import LanguageModel, SecureGaussian, byte_gpt, clipped_gradient_sum, with_lora
-from hush_core.training.allocation import steady_memory
 from hush_core.training.data import MicroBatch, Shown
+from hush_core.training.loop import steady_memory
 from hush_core.training.module import make_optimizer
 from hush_core.training.noise import add_noise, clip_within_grid, grid_step
 from hush_core.training.rounds import fixed_batches

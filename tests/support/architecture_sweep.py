@@ -204,9 +204,13 @@ def _fails(model: LanguageModel, text: bytes) -> bool:
     return False
 
 
-def _errors(model: LanguageModel, texts: list[bytes]) -> dict:
+def batch_of(model: LanguageModel, texts: list[bytes] = TEXTS) -> MicroBatch:
     sequences, _ = model.encode(texts)
-    batch = micro_batches(sequences, model.objective, len(texts), np.random.default_rng(0))[0]
+    return micro_batches(sequences, model.objective, len(texts), np.random.default_rng(0))[0]
+
+
+def _errors(model: LanguageModel, texts: list[bytes]) -> dict:
+    batch = batch_of(model, texts)
     clip = 0.1
     norms, sums = reference(model, batch, clip)
     got = clipped_gradient_sum(model.network, batch, losses=model.losses, clip_norm=clip)

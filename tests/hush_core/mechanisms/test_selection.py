@@ -9,7 +9,7 @@ from hush_core.config import ByteGptModel
 from hush_core.corpus.records import Records, texts_of_item
 from hush_core.mechanisms import filling, item_texts, items_of, scores
 from hush_core.training import byte_gpt
-from hush_core.training.text_loss import loss_by_itself
+from hush_core.training.language_model import loss_by_itself
 from hush_core.weights import assign_roles
 
 FILLED = [m for m in (*GROUP, *USER) if not (m.kind == "group_privacy" and m.select == "random")]

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from hush_core.training.allocation import steady_memory
+from hush_core.training.loop import steady_memory
 
 BLOCK = 64 << 20
 
@@ -15,7 +15,7 @@ BLOCK = 64 << 20
 MEASURED = """
 import torch
 from pathlib import Path
-from hush_core.training.allocation import steady_memory
+from hush_core.training.loop import steady_memory
 
 def resident():
     line = next(x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmRSS:"))

@@ -4,51 +4,20 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
+from architecture_sweep import TEXTS, batch_of, move, reference
 from tiny_models import CAUSAL, MASKED, tiny_model, write_model
 from torch import nn
 
 from hush_core.config import HuggingFaceModel, LoraConfig
 from hush_core.errors import InputError
 from hush_core.training import clipped_gradient_sum, open_model, with_lora
-from hush_core.training.data import MicroBatch, micro_batches
+from hush_core.training.data import MicroBatch
 from hush_core.training.layers import embedding_scale, is_scaling
 
-TEXTS = [b"the quick brown fox", b"five dozen jugs", b"", b"dog dog dog dog", b"a lazy box \xff\xfe"]
 NAMES = [*CAUSAL, *MASKED]
-
-
-def batch_of(model, texts=TEXTS):
-    sequences, _ = model.encode(texts)
-    return micro_batches(sequences, model.objective, len(texts), np.random.default_rng(0))[0]
-
-
-def single(batch, i):
-    """Example i alone, its padding cut off: what a loop over examples would run."""
-    alone = MicroBatch(*(part if part is None else part[i : i + 1] for part in batch))
-    if batch.attended is None:
-        return alone
-    length = int(alone.attended.sum())
-    return alone._replace(inputs=alone.inputs[:, :length], attended=alone.attended[:, :length])
-
-
-def reference(model, batch, clip):
-    """Norms (B,) and clipped sums in float64, one example at a time, by plain autograd."""
-    network = copy.deepcopy(model.network).double()
-    named = {n: p for n, p in network.named_parameters() if p.requires_grad}
-    sums, norms = {n: torch.zeros_like(p) for n, p in named.items()}, []
-    for i in range(len(batch.inputs)):
-        loss = replace(model, precision="fp32").losses(network, single(batch, i)).sum()
-        grads = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
-        grads = [torch.zeros_like(p) if g is None else g for g, p in zip(grads, named.values(), strict=True)]
-        norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads)))
-        for n, g in zip(named, grads, strict=True):
-            sums[n] += g * min(1.0, clip / max(norms[-1], 1e-30))
-    return torch.tensor(norms, dtype=torch.float64), sums
 
 
 def agrees(got, expected, norm=3e-4, total=3e-4):
@@ -60,16 +29,6 @@ def agrees(got, expected, norm=3e-4, total=3e-4):
 
 def clipped(model, batch, clip):
     return clipped_gradient_sum(model.network, batch, losses=model.losses, clip_norm=clip)
-
-
-def moved(model):
-    """Adapters away from their start, where half of each is zero."""
-    with torch.no_grad(), torch.random.fork_rng():
-        torch.manual_seed(1)
-        for parameter in model.network.parameters():
-            if parameter.requires_grad:
-                parameter.add_(0.1 * torch.randn(parameter.shape))
-    return model
 
 
 @pytest.mark.few(5)
@@ -89,7 +48,7 @@ def test_full_fine_tuning(name, tmp_path):
 def test_lora(name, targets, tmp_path):
     model = tiny_model(tmp_path, name)
     try:
-        model = moved(with_lora(model, LoraConfig(rank=3, targets=targets)))
+        model = move(with_lora(model, LoraConfig(rank=3, targets=targets)))
     except InputError:
         assert targets is None  # peft knows no usual layers of this architecture, and says which there are
         return
@@ -175,7 +134,7 @@ def test_an_unknown_parameter_is_named_before_training(tmp_path):
     model = tiny_model(tmp_path, "opt")
     with pytest.raises(InputError, match=r"parameter model\.decoder\.embed_positions\.weight"):
         clipped(model, batch_of(model), 1.0)
-    adapted = moved(with_lora(model, LoraConfig(rank=2)))
+    adapted = move(with_lora(model, LoraConfig(rank=2)))
     batch = batch_of(adapted)
     assert agrees(clipped(adapted, batch, 0.1), reference(adapted, batch, 0.1))
 

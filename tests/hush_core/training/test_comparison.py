@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from private_runs import ledger_in, private, trainer
 from tiny_models import tiny_model
 from torch import nn
 from torch.nn import functional
@@ -34,7 +34,6 @@ from hush_core.training.comparison import alone, check_clipping, largest_differe
 from hush_core.training.data import MicroBatch, Objective
 from hush_core.training.independence import check_model, random_batch
 from hush_core.training.language_model import LanguageModel
-from hush_core.training.module import make_optimizer
 from hush_core.training.rounds import RoundBatch
 
 
@@ -248,71 +247,59 @@ def test_an_example_alone_is_without_its_padding(tmp_path):
             )
 
 
-def made(tmp_path, network, losses, **more):
-    plan = ProtectionPlan(np.ones(3), 1.0, 2, 3, 1e-3, "best", pl.DataFrame())
-    ledger = ReleaseLedger(tmp_path / "ledger", run="test", rounds=2)
-    optimizer = make_optimizer(network, "sgd", 1.0)
-    return PrivateModule(plan, network, losses=losses, optimizer=optimizer, ledger=ledger, **more), ledger
+PLAN = ProtectionPlan(np.ones(3), 1.0, 2, 3, 1e-3, "best", pl.DataFrame())
 
 
-def test_a_private_module_used_alone_refuses_before_it_counts_a_release(tmp_path):
-    """Three rows of three tokens: without the comparison, this model releases what it says it does not."""
+@pytest.mark.parametrize(("probe", "said"), [(square_batch(), "cannot be clipped"), (None, "probe")])
+def test_a_private_module_used_alone_refuses_before_it_counts_a_release(tmp_path, probe, said):
+    """Three rows of three tokens: without the comparison, this model releases what it says it does not. And losses
+    that are no language model's need a probe."""
     torch.manual_seed(0)
-    private, ledger = made(tmp_path, Layout(), losses, probe=square_batch())
-    with ledger, pytest.raises(InputError, match="cannot be clipped"):
-        try:
-            private.training_step(RoundBatch(0, [square_batch()], fixed=True), 0)
-        finally:
-            assert ledger.released == 0
-
-
-def test_a_private_module_whose_losses_are_no_language_models_needs_a_probe(tmp_path):
-    private, ledger = made(tmp_path, Layout(), losses)
-    with ledger, pytest.raises(InputError, match="probe"):
-        private.training_step(RoundBatch(0, [square_batch()], fixed=True), 0)
-    assert ledger.released == 0
+    with ledger_in(tmp_path, 2, released=0) as ledger, pytest.raises(InputError, match=said):
+        made = private(PLAN, Layout(), losses, ledger, probe=probe)
+        made.training_step(RoundBatch(0, [square_batch()], fixed=True), 0)
 
 
 def test_a_private_module_makes_its_own_probe_of_a_language_model(tmp_path, monkeypatch):
     model = gpt()
     monkeypatch.setitem(layers.RULES, nn.LayerNorm, without_bias(layers.RULES[nn.LayerNorm]))
-    private, ledger = made(tmp_path, model.network, model.losses)
-    with ledger, pytest.raises(InputError, match=r"ln.*bias differs"):
-        private.training_step(RoundBatch(0, [], fixed=True), 0)
-    assert ledger.released == 0
+    with ledger_in(tmp_path, 2, released=0) as ledger, pytest.raises(InputError, match=r"ln.*bias differs"):
+        private(PLAN, model.network, model.losses, ledger).training_step(RoundBatch(0, [], fixed=True), 0)
+
+
+@pytest.fixture
+def beginning(tmp_path, monkeypatch):
+    """A module at the start of its training, on this device; and it begins."""
+
+    def begin(device="cpu"):
+        model = gpt()
+        monkeypatch.setattr(PrivateModule, "trainer", trainer())
+        monkeypatch.setattr(PrivateModule, "device", torch.device(device))
+        made = private(PLAN, model.network, model.losses, ReleaseLedger(tmp_path, run="test", rounds=2))
+        made.on_fit_start()
+        return made
+
+    return begin
 
 
 @pytest.mark.parametrize("way", ["flag", "environment"])
-def test_tf32_is_refused_on_a_gpu(tmp_path, way, monkeypatch):
+def test_tf32_is_refused_on_a_gpu(beginning, way, monkeypatch):
     """With ten bits of mantissa a norm is known to 1e-3, and C would be exceeded by as much."""
-    model = gpt()
-    private, ledger = made(tmp_path, model.network, model.losses)
-    plain = {"gradient_clip_val": None, "accumulate_grad_batches": 1, "world_size": 1, "precision": "32-true"}
-    trainer = SimpleNamespace(**plain, strategy=type("SingleDeviceStrategy", (), {})())
-    monkeypatch.setattr(PrivateModule, "trainer", trainer)
-    monkeypatch.setattr(PrivateModule, "device", torch.device("cuda"))
-    with ledger:
-        private.on_fit_start()
-        if way == "flag":
-            torch.backends.cuda.matmul.allow_tf32 = True
-        else:
-            monkeypatch.setenv(module._TF32, "1")
-        try:
-            with pytest.raises(InputError, match="TF32"):
-                private.on_fit_start()
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = False
+    made = beginning("cuda")
+    if way == "flag":
+        torch.backends.cuda.matmul.allow_tf32 = True
+    else:
+        monkeypatch.setenv(module._TF32, "1")
+    try:
+        with pytest.raises(InputError, match="TF32"):
+            made.on_fit_start()
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
 
 
-def test_float32_products_of_lower_precision_are_refused(tmp_path, monkeypatch):
+def test_float32_products_of_lower_precision_are_refused(beginning, monkeypatch):
     """On a CPU "medium" lets oneDNN round the factors of float32 products to bf16."""
-    model = gpt()
-    private, ledger = made(tmp_path, model.network, model.losses)
-    plain = {"gradient_clip_val": None, "accumulate_grad_batches": 1, "world_size": 1, "precision": "32-true"}
-    trainer = SimpleNamespace(**plain, strategy=type("SingleDeviceStrategy", (), {})())
-    monkeypatch.setattr(PrivateModule, "trainer", trainer)
-    with ledger:
-        private.on_fit_start()
-        monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
-        with pytest.raises(InputError, match="float32 products"):
-            private.on_fit_start()
+    made = beginning()
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
+    with pytest.raises(InputError, match="float32 products"):
+        made.on_fit_start()

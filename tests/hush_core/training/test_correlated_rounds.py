@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from torch import nn
+from private_runs import tiny, weights
 
 from hush_core.accounting.correlated import (
     Cycle,
@@ -17,12 +17,12 @@ from hush_core.accounting.correlated import (
     gaussian_posteriors,
     plan_cycle,
 )
-from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, fit_private, load_model, save_model
-from hush_core.training.correlated_rows import CorrelatedRows
+from hush_core.training import fit_private, load_model, save_model
 from hush_core.training.job import Job
+from hush_core.training.noise import CorrelatedRows
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.sampler import CyclicSampler
 
@@ -42,17 +42,9 @@ def plan(of=None, noise=0.5, rounds=ROUNDS):
     return ProtectionPlan(rates, noise, rounds, 8, 1.0, "best", pl.DataFrame(), cycle=of)
 
 
-def tiny(seed=0):
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
-
-
 def settings(**changes):
     given = {"rounds": ROUNDS, "batch": 8, "learning_rate": 1e-2, "micro_batch": 4, "checkpoint_every": 5}
     return TrainConfig(**given | changes)
-
-
-def parameters(model):
-    return nn.utils.parameters_to_vector(model.network.parameters()).detach()
 
 
 @pytest.fixture
@@ -219,6 +211,6 @@ def test_two_processes_train_as_one_does(tmp_path):
         ),
     )
     assert fitted.rounds_released == 6
-    moved = (parameters(alone) - parameters(load_model(begun))).norm()
-    apart = (parameters(alone) - parameters(load_model(tmp_path / "out"))).norm()
+    moved = (weights(alone) - weights(load_model(begun))).norm()
+    apart = (weights(alone) - weights(load_model(tmp_path / "out"))).norm()
     assert apart < 0.05 * moved

@@ -16,8 +16,8 @@ from tiny_models import tiny_model
 from hush_core.config import LoraConfig
 from hush_core.errors import InputError
 from hush_core.training import load_model, save_model, with_lora
-from hush_core.training.dora import ExactDora, Magnitude
 from hush_core.training.independence import check_model
+from hush_core.training.lora import ExactDora, Magnitude
 
 NAMES = ["gpt2", "llama", "qwen2", "phi", "bert"]
 DORA = LoraConfig(rank=2, targets="all-linear", use_dora=True)

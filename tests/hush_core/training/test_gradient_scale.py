@@ -8,18 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from private_runs import TEXTS as TAGGED
+from private_runs import UNTAGGED, dying, tiny
 
-from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.config import TrainConfig
 from hush_core.errors import InputError
-from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
-from hush_core.training import OtherTexts, byte_gpt, fit_private
+from hush_core.training import OtherTexts, fit_private
 from hush_core.training.gradient_scale import FLOOR, MARGIN, POWER, GradientScale
 from hush_core.training.mixing import UntaggedMix
-from hush_core.training.module import PrivateModule
 
-TAGGED = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
-UNTAGGED = [bytes([110 + i % 3]) * (5 + i % 20) for i in range(30)]
 ROUNDS, BATCH, CLIP = 6, 8, 0.5
 RATE = 1e-3
 
@@ -31,10 +29,6 @@ def plan(noise=0.5, rate=0.2):
 def config(**keys):
     given = {"rounds": ROUNDS, "batch": BATCH, "learning_rate": RATE, "micro_batch": 4, "checkpoint_every": 2}
     return TrainConfig(**given | {"optimizer": "preconditioned"} | keys)
-
-
-def tiny(seed=0):
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
 
 
 def trained(model):
@@ -90,22 +84,6 @@ def test_rows_that_no_text_touches_have_a_bounded_scale():
     table = got["transformer.wte.weight"]
     assert all(bool(s.isfinite().all() and (s > 0).all()) for s in got.values())
     assert table.max(0).values.div(table.min(0).values).max() <= len(table) * FLOOR**-POWER
-
-
-@pytest.fixture
-def releases(monkeypatch):
-    """What went into each release, before the noise, and the gradients that came out of it."""
-    seen = []
-    release = PrivateModule._release
-
-    def spy(self, total):
-        before = total.clone()
-        mean = release(self, total)
-        seen.append((before, mean.clone()))
-        return mean
-
-    monkeypatch.setattr(PrivateModule, "_release", spy)
-    return seen
 
 
 def test_a_round_moves_the_model_by_the_scaled_release(tmp_path, releases):
@@ -167,15 +145,7 @@ def test_without_untagged_text_it_is_refused_before_a_round_is_spent(tmp_path):
 
 def test_a_resume_keeps_the_scale_and_refuses_another(tmp_path, monkeypatch):
     """Killed after 4 rounds: the same text goes on with the scale of the checkpoint, other text is refused."""
-    count = ReleaseLedger.count
-
-    def dies(ledger):
-        if ledger.released == 4:
-            raise MemoryError
-        return count(ledger)
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(ReleaseLedger, "count", dies)
+    with dying(4):
         fit_private(plan(), TAGGED, tiny(), config(), tmp_path, others=OtherTexts(untagged=UNTAGGED))
     with pytest.raises(InputError, match="another scale of gradients"):
         fit_private(plan(), TAGGED, tiny(), config(), tmp_path, others=OtherTexts(untagged=[b"other text"]))

@@ -20,17 +20,18 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
+from private_runs import tiny
 from tiny_models import write_model
 from torch import distributed
 from waiting import until
 
-from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.config import TrainConfig
 from hush_core.errors import InputError, SetupError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, meeting, processes, save_model
-from hush_core.training.failed_ranks import raise_failure
+from hush_core.training import meeting, processes, save_model
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.job import Job
+from hush_core.training.meeting import raise_failure
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
 from hush_core.training.worker import _meet
@@ -98,7 +99,7 @@ def test_two_machines_equal_one_to_the_bit(tmp_path, machines):
 
 def job(folder):
     if not (folder / "model").exists():
-        save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=5), folder / "model")
+        save_model(tiny(seed=5), folder / "model")
     plan = ProtectionPlan(np.full(len(TEXTS), 0.3), 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
     settings = TrainConfig(rounds=ROUNDS, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
     return Job(plan, TEXTS, folder / "model", settings, None, folder / "work", folder / "out")

@@ -12,10 +12,10 @@ import torch
 from tiny_models import CAUSAL, MASKED, tiny_model, tokenizer, write_model
 from transformers import Phi3Config, Phi3ForCausalLM, XLMConfig, XLMWithLMHeadModel
 
-from hush_core.config import HuggingFaceModel, LoraConfig, TrainConfig
+from hush_core.config import HuggingFaceModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import clipped_gradient_sum, fit_private, open_model, with_lora
+from hush_core.training import clipped_gradient_sum, fit_private, open_model
 from hush_core.training.data import MicroBatch, micro_batches
 from hush_core.training.independence import check_model
 from hush_core.training.placement import items_that_hold, longest_input
@@ -118,11 +118,3 @@ def test_roberta_reads_two_tokens_fewer_than_it_has_positions(tmp_path):
     assert cut == 1 and len(sequences[0]) == 40
     (batch,) = micro_batches(sequences, model.objective, 1, np.random.default_rng(0))
     assert math.isfinite(float(model.losses(model.network, MicroBatch(*batch))[0]))
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama-tied", "bert"])
-def test_adapters_on_a_shared_head_are_refused(name, tmp_path):
-    model = tiny_model(tmp_path, name)
-    head = "decoder" if name == "bert" else "lm_head"
-    with pytest.raises(InputError, match="shares its weights"):
-        with_lora(model, LoraConfig(rank=2, targets=(head,)))

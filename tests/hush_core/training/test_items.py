@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from architecture_sweep import move
+from private_runs import dying, has_scale, ledger_in, private, shaken, tiny, weights
 from scipy import stats
 from sizes import some
 from tiny_models import CAUSAL, MASKED, tiny_model
@@ -21,8 +23,6 @@ from hush_core.corpus.records import Records
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import (
-    PrivateModule,
-    ReleaseLedger,
     SecureGaussian,
     WeightedPoissonSampler,
     byte_gpt,
@@ -36,7 +36,6 @@ from hush_core.training import run as run_module
 from hush_core.training.data import IGNORED, Objective, PromptedTokens
 from hush_core.training.job import Texts, write_texts
 from hush_core.training.loop import run_rounds
-from hush_core.training.module import make_optimizer
 from hush_core.training.rounds import Rounds, drawn_records, fixed_batches, items_at_once, rows_of_item
 
 MOST, ROWS = 3, 4
@@ -141,24 +140,8 @@ def clip_between(model):
     return float(np.median([size for size in sizes if size > 0])) * 0.9
 
 
-def moved(model):
-    """Adapters away from their start, where half of each is zero."""
-    with torch.no_grad(), torch.random.fork_rng():
-        torch.manual_seed(1)
-        for parameter in model.network.parameters():
-            if parameter.requires_grad:
-                parameter.add_(0.1 * torch.randn(parameter.shape))
-    return model
-
-
 def gpt(context=40, width=32):
-    model = byte_gpt(ByteGptModel(layers=2, width=width, heads=2), context, seed=1)
-    with torch.no_grad():
-        for number, parameter in enumerate(model.network.parameters()):
-            parameter.add_(
-                0.05 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number))
-            )
-    return model
+    return shaken(byte_gpt(ByteGptModel(layers=2, width=width, heads=2), context, seed=1))
 
 
 @pytest.mark.few(6)
@@ -171,7 +154,7 @@ def test_the_sum_is_that_of_a_float64_loop_over_items(name, tmp_path):
 @pytest.mark.parametrize("name", some(["gpt2", "llama", "bert"], 1))
 @pytest.mark.parametrize("dora", [False, True])
 def test_of_adapters_too(name, dora, tmp_path):
-    model = moved(with_lora(tiny_model(tmp_path, name), LoraConfig(rank=3, use_dora=dora)))
+    model = move(with_lora(tiny_model(tmp_path, name), LoraConfig(rank=3, use_dora=dora)))
     assert is_average(model, clip_between(model))
 
 
@@ -182,15 +165,6 @@ def test_whichever_way_norms_and_sums_are_made(constant, precision, monkeypatch)
     monkeypatch.setattr(norms, "GHOST_CONSTANT", constant)
     model = gpt().at(precision)
     assert is_average(model, clip_between(model), 3e-4 if precision == "fp32" else 3e-2)
-
-
-def test_an_item_of_one_record_is_an_example_to_the_bit():
-    model = gpt()
-    shown = [item[:1] for item in shown_of(model)]
-    items, _ = summed(model, shown, 0.3)
-    examples, _ = summed(model, shown, 0.3, most=1)
-    assert all(torch.equal(items[name], examples[name]) for name in examples)
-    assert all(part.shares is None for part in fixed_batches(shown, model.objective, 2, 40, most=MOST))
 
 
 def test_records_in_any_order_and_fillers_among_them_change_nothing_beyond_rounding():
@@ -440,22 +414,10 @@ def config(rounds=6, **more):
     return TrainConfig(rounds=rounds, batch=6, learning_rate=1e-2, micro_batch=4, checkpoint_every=2, **more)
 
 
-def tiny():
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 16, seed=0)
-
-
 def test_a_resumed_run_draws_from_fresh_keys_and_counts_every_round(tmp_path, monkeypatch):
     monkeypatch.setattr(run_module, "WeightedPoissonSampler", Watched)
     Watched.made = []
-    count = ReleaseLedger.count
-
-    def dies(ledger):
-        if count(ledger) == 3:
-            raise MemoryError
-        return ledger.released - 1
-
-    with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(ReleaseLedger, "count", dies)
+    with dying(3, counted=True):
         fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
     fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
     assert (fitted.rounds_released, fitted.rounds_applied, fitted.resumed) == (6, 4, True)
@@ -482,10 +444,6 @@ def test_the_ledger_of_other_pools_or_another_number_of_records_is_refused(tmp_p
         fit_private(make_plan(2), TEXTS[1:], tiny(), config(2), tmp_path)
 
 
-def weights(model):
-    return torch.cat([p.detach().flatten() for p in model.network.parameters()])
-
-
 def test_pools_of_one_record_train_as_examples_do_to_the_bit(tmp_path):
     texts = [item.texts[0] for item in TEXTS]
     as_pools = [Records((text,)) for text in texts]
@@ -507,11 +465,6 @@ def test_micro_batches_do_not_change_the_model_by_a_bit(tmp_path):
     assert torch.equal(weights(models[0]), weights(models[1]))
 
 
-def has_scale(x, sigma, error=1e-6):
-    low, high = stats.chi2.interval(1 - error, len(x))
-    return bool(low < np.sum((x / sigma) ** 2) < high)
-
-
 def noise_of_a_step(tmp_path, records):
     """What a round adds for the noise alone: two steps on the same draws with other noise, and their difference."""
     model, steps = tiny(), []
@@ -519,11 +472,9 @@ def noise_of_a_step(tmp_path, records):
     for key in (b"x" * 32, b"y" * 32):
         plan, made = make_plan(1, records, noise=3.0), tiny()
         start = weights(made)
-        with ReleaseLedger(tmp_path / key.hex(), run="test", rounds=1) as ledger:
-            module = PrivateModule(
-                plan, made.network, losses=made.losses, ledger=ledger, noise=SecureGaussian(key),
-                optimizer=make_optimizer(made.network, "sgd", 1.0),
-            )  # fmt: skip
+        (tmp_path / key.hex()).mkdir()
+        with ledger_in(tmp_path / key.hex(), 1) as ledger:
+            module = private(plan, made.network, made.losses, ledger, noise=SecureGaussian(key))
             rounds = Rounds(
                 items, made.objective, WeightedPoissonSampler(plan.rates, key=b"s" * 32), rounds=1,
                 micro_batch=2, longest=16, records=records,
@@ -545,18 +496,14 @@ def test_an_item_of_more_records_than_the_plan_says_is_refused_before_a_release(
     model = tiny()
     items = [tuple(model.encode(list(item.texts))[0]) for item in TEXTS]
     plan = make_plan(1, records=2, rates=1.0)
-    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=1) as ledger:
-        module = PrivateModule(
-            plan, model.network, losses=model.losses, ledger=ledger,
-            optimizer=make_optimizer(model.network, "sgd", 1.0),
-        )  # fmt: skip
+    with ledger_in(tmp_path, 1, released=0) as ledger:
+        module = private(plan, model.network, model.losses, ledger)
         rounds = Rounds(
             items, model.objective, WeightedPoissonSampler(plan.rates), rounds=1, micro_batch=2, longest=16,
             records=3,
         )  # fmt: skip
         with pytest.raises(InputError, match="items of 3 records, the plan says 2"):
             module.training_step(rounds[0], 0)
-        assert ledger.released == 0
 
 
 def test_what_other_processes_read_are_the_same_items(tmp_path):

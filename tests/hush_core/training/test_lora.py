@@ -107,7 +107,7 @@ def test_an_architecture_that_peft_knows_nothing_of_gets_adapters_on_all_linear_
     assert adapted_layers(model) == adapted_layers(usual)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "bert"])
+@pytest.mark.parametrize("name", ["gpt2", "llama-tied", "bert"])
 def test_a_shared_head_is_refused_with_a_hint_that_works(name, tmp_path):
     head = "decoder" if name == "bert" else "lm_head"
     with pytest.raises(InputError, match="shares its weights") as refusal:

@@ -14,7 +14,7 @@ from hush_core.config import ByteGptModel, LoraConfig
 from hush_core.training import byte_gpt, with_lora
 from hush_core.training.data import Objective
 from hush_core.training.placement import computed_alone, items_that_hold, longest_input
-from hush_core.training.rounds import fixed_batches, items_at_once, padded_length
+from hush_core.training.rounds import items_at_once, padded_length
 
 
 def gpt(context=40):
@@ -68,48 +68,6 @@ def test_padding_is_a_function_of_the_own_length_and_wastes_at_most_a_quarter():
         assert all(tokens <= wide <= longest for tokens, wide in enumerate(padded, 1))
         assert all(wide <= max(16, 1.25 * tokens) for tokens, wide in enumerate(padded, 1))
         assert len(set(padded)) <= 1 + 4 * max(0, np.log2(longest / 16))
-
-
-def shapes(lengths, objective, rows=3):
-    generator = np.random.default_rng(0)
-    shown = [objective.show(np.full(n, 9), generator) for n in lengths]
-    return shown, fixed_batches([[one] for one in shown], objective, rows, 40)
-
-
-@pytest.mark.parametrize(
-    "objective", [Objective("causal"), Objective("masked", mask=1, vocabulary=20)], ids=str
-)
-def test_every_example_is_there_once_and_taking_one_away_leaves_the_others_shapes(objective):
-    """Also whether any row of a masked micro-batch is padded, which decides the path through attention."""
-    lengths = (
-        [40, 41, 17, 18, 1, 20, 33, 36, 12, 39] if objective.kind == "causal" else [40, 39, 17, 1, 20, 33, 40]
-    )
-
-    def kinds(lengths):
-        shown, parts = shapes(lengths, objective)
-        assert sum(int((p.labels != -100).sum()) for p in parts) == sum(len(s.labels) for s in shown)
-        assert all(len(p.inputs) == 3 for p in parts)
-        return {
-            (p.labels.shape[1], p.inputs.shape[1], None if p.attended is None else bool(p.attended.all()))
-            for p in parts
-        }
-
-    for i in range(len(lengths)):
-        rest = lengths[:i] + lengths[i + 1 :]
-        assert kinds(rest) <= kinds(lengths)
-        assert kinds([lengths[i]]) <= kinds(lengths)
-
-
-def test_ranks_share_out_whole_micro_batches():
-    generator = np.random.default_rng(0)
-    objective = Objective("causal")
-    shown = [[objective.show(np.full(2 + n % 30, n), generator)] for n in range(50)]
-    whole = fixed_batches(shown, objective, 4, 40)
-    shares = [fixed_batches(shown, objective, 4, 40, rank=r, ranks=3) for r in range(3)]
-    assert sum(map(len, shares)) == len(whole)
-    for r, share in enumerate(shares):
-        for k, part in enumerate(share):
-            assert torch.equal(part.inputs, whole[r + 3 * k].inputs)
 
 
 def test_rows_and_longest_input_are_public_numbers():

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from private_runs import TEXTS as TAGGED
+from private_runs import UNTAGGED, dying, lines, tiny, weights
 from tiny_models import tiny_model
 from torch import nn
 
 from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
 from hush_core.training import Job, OtherTexts, byte_gpt, fit_private, save_model, with_lora
-from hush_core.training.averaging import KeptWeights
-from hush_core.training.freezing import frozen
+from hush_core.training.averaging import KeptWeights, NoisyAdam
+from hush_core.training.loop import frozen
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule
-from hush_core.training.noisy_adam import NoisyAdam
 from hush_core.training.processes import fit_in_processes
 
-TAGGED = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
-UNTAGGED = [bytes([110 + i % 3]) * (5 + i % 20) for i in range(30)]
 ROUNDS, BATCH = 12, 4
 
 
@@ -34,35 +34,7 @@ def config(**keys):
     return TrainConfig(**{"rounds": ROUNDS, "batch": BATCH, "learning_rate": 1e-2, "micro_batch": 4} | keys)
 
 
-def tiny(seed=0):
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
-
-
-def flat(model):
-    return torch.cat([p.detach().flatten() for p in model.parameters()]).double()
-
-
-def lines(path):
-    return len((path / "releases.jsonl").read_bytes().splitlines()) - 1
-
-
-@pytest.fixture
-def released(monkeypatch):
-    """What went into each release before the noise, and came out of it."""
-    seen = []
-    release = PrivateModule._release
-
-    def spy(self, total):
-        before = total.clone()
-        mean = release(self, total)
-        seen.append((before, mean.clone()))
-        return mean
-
-    monkeypatch.setattr(PrivateModule, "_release", spy)
-    return seen
-
-
-def test_untagged_text_never_reaches_a_release(tmp_path, released):
+def test_untagged_text_never_reaches_a_release(tmp_path, releases):
     """No tagged example is drawn: what is released is 0 and the noise, however much untagged text is mixed in."""
     model = tiny()
     before = model.evaluate(UNTAGGED)
@@ -70,9 +42,9 @@ def test_untagged_text_never_reaches_a_release(tmp_path, released):
     done = fit_private(
         plan(0.5, rate=0.0), TAGGED, model, settings, tmp_path / "w", others=OtherTexts(untagged=UNTAGGED)
     )
-    assert len(released) == ROUNDS == lines(tmp_path / "w") == done.rounds_released
-    assert all(not total.any() for total, _ in released)
-    noise = torch.cat([mean.double() for _, mean in released]) * BATCH / 0.5
+    assert len(releases) == ROUNDS == lines(tmp_path / "w") == done.rounds_released
+    assert all(not total.any() for total, _ in releases)
+    noise = torch.cat([mean.double() for _, mean in releases]) * BATCH / 0.5
     assert abs(noise.std() - 1) < 6 / (2 * len(noise)) ** 0.5  # 1 in 10^9
     assert model.evaluate(UNTAGGED) < before - 1
 
@@ -89,17 +61,11 @@ class BeforeTheNoise(PrivateModule):
         return super()._release(total)
 
 
-def test_a_mix_before_the_noise_is_seen(tmp_path, released, monkeypatch):
+def test_a_mix_before_the_noise_is_seen(tmp_path, releases, monkeypatch):
     monkeypatch.setattr("hush_core.training.run.PrivateModule", BeforeTheNoise)
-    fit_private(
-        plan(rate=0.0),
-        TAGGED,
-        tiny(),
-        config(untagged_batch=16),
-        tmp_path,
-        others=OtherTexts(untagged=UNTAGGED),
-    )
-    assert any(total.any() for total, _ in released)
+    others = OtherTexts(untagged=UNTAGGED)
+    fit_private(plan(rate=0.0), TAGGED, tiny(), config(untagged_batch=16), tmp_path, others=others)
+    assert any(total.any() for total, _ in releases)
 
 
 def test_a_mix_before_its_release_is_refused():
@@ -197,22 +163,28 @@ def test_several_processes_and_a_resume_with_every_lever(tmp_path):
     assert len(losses) == 4 and model.evaluate(UNTAGGED[:6]) == pytest.approx(min(losses), rel=1e-6)
     again = tiny(4)
     fit_private(plan(), TAGGED, again, settings, tmp_path / "w", others=others)  # all spent: the same model
-    assert torch.equal(flat(model.network), flat(again.network))
+    assert torch.equal(weights(model), weights(again))
+
+
+@pytest.fixture
+def iterates(monkeypatch):
+    """The weights after every round."""
+    seen = []
+    add = KeptWeights.add
+
+    def spy(self, round):
+        seen.append(torch.cat([p.detach().flatten() for p in self._trained.values()]).double())
+        add(self, round)
+
+    monkeypatch.setattr(KeptWeights, "add", spy)
+    return seen
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("average", ["none", "ema", "tail"])
-def test_the_average_is_that_of_the_iterates_in_float64(tmp_path, monkeypatch, average):
-    iterates = []
-    add = KeptWeights.add
-
-    def spy(self, round):
-        iterates.append(torch.cat([p.detach().flatten() for p in self._trained.values()]).double())
-        add(self, round)
-
-    monkeypatch.setattr(KeptWeights, "add", spy)
+def test_the_average_is_that_of_the_iterates_in_float64(tmp_path, iterates, average):
     settings = config(average=average, average_decay=0.8)
-    got = flat(fit_private(plan(), TAGGED, tiny(), settings, tmp_path).model.network)
+    got = weights(fit_private(plan(), TAGGED, tiny(), settings, tmp_path).model).double()
     stack = torch.stack(iterates)
     power = 0.8 ** torch.arange(ROUNDS - 1, -1, -1, dtype=torch.float64)
     want = {
@@ -249,42 +221,20 @@ def test_public_text_decides_where_there_is_no_validation_text(tmp_path):
 
 
 @pytest.mark.slow
-def test_averages_survive_a_kill(tmp_path):
+def test_averages_survive_a_kill(tmp_path, iterates):
     """Dead after round 8: the rest is averaged together with what the checkpoint holds."""
     settings = config(average="tail", checkpoint_every=4)
-    count = ReleaseLedger.count
-
-    def dies(ledger):
-        if ledger.released == 8:
-            raise MemoryError
-        return count(ledger)
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(ReleaseLedger, "count", dies)
+    with dying(8):
         fit_private(plan(), TAGGED, tiny(), settings, tmp_path)
-    stored = torch.load(_tensors(tmp_path / "checkpoint.pt"), weights_only=True)
+    data = (tmp_path / "checkpoint.pt").read_bytes()
+    stored = torch.load(BytesIO(data[data.index(b"\n") + 1 : -32]), weights_only=True)
     first = torch.cat([t.flatten() for name, t in stored["extra"].items()]).double()
-    iterates = []
-    add = KeptWeights.add
-
-    def spy(self, round):
-        iterates.append(torch.cat([p.detach().flatten() for p in self._trained.values()]).double())
-        add(self, round)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeptWeights, "add", spy)
-        got = flat(fit_private(plan(), TAGGED, tiny(5), settings, tmp_path).model.network)
+    iterates.clear()
+    got = weights(fit_private(plan(), TAGGED, tiny(5), settings, tmp_path).model).double()
     assert len(iterates) == 4  # after 2 of the 6 that count
     assert torch.allclose(got, (2 * first + torch.stack(iterates).sum(0)) / 6, rtol=1e-5, atol=1e-7)
     with pytest.raises(InputError, match="does not fit"):
         fit_private(plan(), TAGGED, tiny(), config(), tmp_path)
-
-
-def _tensors(path):
-    from io import BytesIO
-
-    data = path.read_bytes()
-    return BytesIO(data[data.index(b"\n") + 1 : -32])
 
 
 def test_adam_without_noise_is_adam_and_with_it_takes_its_variance_off():
@@ -342,22 +292,16 @@ TABLES = {"transformer.wte.weight", "transformer.wpe.weight"}
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("freeze", [("embedding",), ("matrices",), ("embedding", "matrices")])
-def test_what_is_frozen_stays_and_takes_no_noise(tmp_path, released, freeze):
+def test_what_is_frozen_stays_and_takes_no_noise(tmp_path, releases, freeze):
     model = tiny()
     before = {name: p.detach().clone() for name, p in model.network.named_parameters()}
-    done = fit_private(
-        plan(),
-        TAGGED,
-        model,
-        config(freeze=freeze, untagged_batch=4),
-        tmp_path,
-        others=OtherTexts(untagged=UNTAGGED),
-    )
+    settings, others = config(freeze=freeze, untagged_batch=4), OtherTexts(untagged=UNTAGGED)
+    done = fit_private(plan(), TAGGED, model, settings, tmp_path, others=others)
     moved = {n for n, p in done.model.network.named_parameters() if not torch.equal(p, before[n])}
     matrices = {n for n, p in before.items() if p.dim() > 1 and n not in TABLES}
     still = (TABLES if "embedding" in freeze else set()) | (matrices if "matrices" in freeze else set())
     assert moved == set(before) - still
-    assert {len(total) for total, _ in released} == {sum(before[n].numel() for n in moved)}
+    assert {len(total) for total, _ in releases} == {sum(before[n].numel() for n in moved)}
     assert all(p.requires_grad for p in model.network.parameters())
 
 

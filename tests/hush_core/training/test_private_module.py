@@ -10,23 +10,20 @@ import polars as pl
 import pytest
 import pytorch_lightning as lightning
 import torch
+from private_runs import has_scale, ledger_in, private
+from private_runs import tiny as language_model
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 from torch import nn
 
-from hush_core.config import ByteGptModel
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import (
-    PrivateModule,
-    ReleaseLedger,
     SecureGaussian,
     WeightedPoissonSampler,
-    byte_gpt,
     clipped_gradient_sum,
 )
 from hush_core.training.data import micro_batches
-from hush_core.training.module import make_optimizer
 from hush_core.training.rounds import Rounds
 
 TEXTS = [b"one", b"two and more", b"three", b"", b"four four", b"five 5"]
@@ -36,13 +33,18 @@ def make_plan(rates, *, noise=1.0, rounds=3, batch=4, clip=0.5):
     return ProtectionPlan(np.asarray(rates, float), noise, rounds, batch, clip, "best", pl.DataFrame())
 
 
-def tiny():
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 12, seed=2).network
-
-
-LANGUAGE_MODEL = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 12)
+LANGUAGE_MODEL = language_model(context=12)
 SEQUENCES = LANGUAGE_MODEL.encode(TEXTS)[0]
 CAUSAL, LOSSES = LANGUAGE_MODEL.objective, LANGUAGE_MODEL.losses
+
+
+def tiny():
+    return language_model(seed=2, context=12).network
+
+
+def rounds_of(plan, rounds=3, key=None, micro_batch=2, longest=12):
+    sampler = WeightedPoissonSampler(plan.rates, key=key)
+    return Rounds(SEQUENCES, CAUSAL, sampler, rounds=rounds, micro_batch=micro_batch, longest=longest)
 
 
 def all_in_one():
@@ -51,37 +53,16 @@ def all_in_one():
 
 def train(plan, model, path, *, micro_batch=2, rounds=None, key=b"s" * 32, trainer=None, **module):
     """SGD at rate 1 through a bare Trainer; returns the flat change of the weights after every round."""
-    optimizer = make_optimizer(model, "sgd", 1.0)
     flat = lambda: torch.cat([p.detach().flatten() for p in model.parameters()]).double().numpy()  # noqa: E731
     seen = [flat()]
-    with ReleaseLedger(path / "ledger", run="test", rounds=plan.rounds) as ledger, warnings.catch_warnings():
+    with ledger_in(path, plan.rounds) as ledger, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = PrivateModule(
-            plan,
-            model,
-            losses=LOSSES,
-            optimizer=optimizer,
-            ledger=ledger,
-            on_step=lambda _: seen.append(flat()),
-            **module,
-        )
-        data = Rounds(
-            SEQUENCES,
-            CAUSAL,
-            WeightedPoissonSampler(plan.rates, key=key),
-            rounds=plan.rounds if rounds is None else rounds,
-            micro_batch=micro_batch,
-            longest=12,
-        )
+        made = private(plan, model, LOSSES, ledger, on_step=lambda _: seen.append(flat()), **module)
+        data = rounds_of(plan, rounds or plan.rounds, key, micro_batch)
         settings = {"max_epochs": 1, "accelerator": "cpu", "logger": False, "enable_checkpointing": False}
         settings |= {"enable_progress_bar": False, "enable_model_summary": False} | (trainer or {})
         lightning.Trainer(**settings, default_root_dir=path).fit(made, train_dataloaders=data.loader())
         return np.diff(np.array(seen), axis=0), ledger.released
-
-
-def has_scale(x, sigma, error=1e-6):
-    low, high = stats.chi2.interval(1 - error, len(x))
-    return bool(low < np.sum((x / sigma) ** 2) < high)
 
 
 def test_empty_batches_release_noise_of_the_right_scale_independent_across_rounds(tmp_path):
@@ -119,14 +100,9 @@ def test_micro_batches_do_not_change_the_release_by_a_bit(tmp_path):
 
 def test_a_batch_without_fixed_shapes_is_refused(tmp_path):
     """Its padding follows the longest example that was drawn: taking that one away would move the others."""
-    plan, model = make_plan(np.ones(6)), tiny()
-    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger:
-        optimizer = make_optimizer(model, "sgd", 1.0)
-        module = PrivateModule(plan, model, losses=LOSSES, optimizer=optimizer, ledger=ledger)
-        data = Rounds(SEQUENCES, CAUSAL, WeightedPoissonSampler(plan.rates), rounds=3, micro_batch=2)
-        with pytest.raises(InputError, match="longest"):
-            module.training_step(data[0], 0)
-        assert ledger.released == 0
+    plan = make_plan(np.ones(6))
+    with ledger_in(tmp_path, 3, released=0) as ledger, pytest.raises(InputError, match="longest"):
+        private(plan, tiny(), LOSSES, ledger).training_step(rounds_of(plan, longest=None)[0], 0)
 
 
 def test_a_release_is_counted_before_it_is_applied(tmp_path):
@@ -139,8 +115,8 @@ def test_a_release_is_counted_before_it_is_applied(tmp_path):
 
     with pytest.raises(RuntimeError, match="killed"):
         train(make_plan(np.zeros(6)), model, tmp_path, noise=Dies())
-    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger:
-        assert ledger.released == 1
+    with ledger_in(tmp_path, 3, released=1):
+        pass
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
 
@@ -157,41 +133,21 @@ def test_more_rounds_than_certified_are_refused(tmp_path):
 def test_trainers_that_change_the_step_are_refused(tmp_path, setting):
     with pytest.raises((InputError, MisconfigurationException)):
         train(make_plan(np.zeros(6)), tiny(), tmp_path, trainer=setting)
-    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger:
-        assert ledger.released == 0
+    with ledger_in(tmp_path, 3, released=0):
+        pass
 
 
 def test_a_loader_that_is_not_the_samplers_is_refused(tmp_path):
-    plan, model = make_plan(np.zeros(6)), tiny()
-    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger:
-        module = PrivateModule(
-            plan,
-            model,
-            losses=LOSSES,
-            optimizer=make_optimizer(model, "sgd", 1.0),
-            ledger=ledger,
-        )
-        with pytest.raises(InputError, match="not the next round"):
-            module.training_step([all_in_one()], 0)
-        data = Rounds(
-            SEQUENCES, CAUSAL, WeightedPoissonSampler(plan.rates), rounds=3, micro_batch=2, longest=12
-        )
-        with pytest.raises(InputError, match="not the next round"):
-            module.training_step(data[1], 0)
-        assert ledger.released == 0
+    plan = make_plan(np.zeros(6))
+    with ledger_in(tmp_path, 3, released=0) as ledger:
+        module = private(plan, tiny(), LOSSES, ledger)
+        for batch in ([all_in_one()], rounds_of(plan)[1]):
+            with pytest.raises(InputError, match="not the next round"):
+                module.training_step(batch, 0)
 
 
 def test_a_layer_without_a_rule_is_refused_when_the_module_is_made(tmp_path):
     model = tiny()
     model.odd = nn.BatchNorm1d(3)
-    with (
-        ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger,
-        pytest.raises(InputError, match="odd"),
-    ):
-        PrivateModule(
-            make_plan(np.zeros(6)),
-            model,
-            losses=LOSSES,
-            optimizer=make_optimizer(model, "sgd", 1.0),
-            ledger=ledger,
-        )
+    with ledger_in(tmp_path, 3) as ledger, pytest.raises(InputError, match="odd"):
+        private(make_plan(np.zeros(6)), model, LOSSES, ledger)

@@ -12,6 +12,7 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,14 +23,14 @@ import pytest
 import pytorch_lightning as lightning
 import torch
 import warm
+from private_runs import has_scale, ledger_in, lines, private, tiny, trainer
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
-from scipy import stats
 from sizes import some
 from tiny_models import write_model
 from torch import distributed
 from waiting import ended
 
-from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, TrainConfig
+from hush_core.config import HuggingFaceModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import (
@@ -37,7 +38,6 @@ from hush_core.training import (
     ReleaseLedger,
     SecureGaussian,
     WeightedPoissonSampler,
-    byte_gpt,
     fit_private,
     load_model,
     open_model,
@@ -74,19 +74,7 @@ KEY = next(key for key in (bytes([k]) * 32 for k in range(256)) if is_hard(sizes
 SIZES = sizes(KEY)
 CASES = {
     f"{model} {optimizer}": (model, optimizer, RATES, len(SIZES), PrivateModule)
-    for model, optimizer in some(
-        [
-            ("gpt", "adamw"),
-            ("gpt", "sgd"),
-            ("bert", "sgd"),
-            ("bert", "adamw"),
-            ("lora", "adamw"),
-            ("lora", "sgd"),
-            ("pools", "sgd"),
-            ("pools", "adamw"),
-        ],
-        4,
-    )
+    for model, optimizer in some([*product(("gpt", "bert", "lora", "pools"), ("adamw", "sgd"))], 4)
 } | {"gpt preconditioned": ("gpt", "preconditioned", RATES, len(SIZES), PrivateModule)}
 
 
@@ -108,12 +96,8 @@ EMPTY = {
 }
 
 
-def gpt(seed=0):
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
-
-
-def make_plan(rates, rounds, noise=0.5):
-    return ProtectionPlan(np.asarray(rates), noise, rounds, 4, 1.0, "best", pl.DataFrame())
+def make_plan(rates, rounds):
+    return ProtectionPlan(np.asarray(rates), 0.5, rounds, 4, 1.0, "best", pl.DataFrame())
 
 
 def train(bert, folder, model, optimizer, rates, rounds, kind):
@@ -123,7 +107,7 @@ def train(bert, folder, model, optimizer, rates, rounds, kind):
     """
     folder.mkdir(parents=True)
     here = HuggingFaceModel(kind="huggingface", name=str(bert))
-    made = open_model(here)[0] if model == "bert" else gpt()
+    made = open_model(here)[0] if model == "bert" else tiny()
     if model == "lora":
         made = with_lora(made, LoraConfig(rank=2), seed=3)
     plan, ranks = make_plan(rates, rounds), Ranks.current()
@@ -138,27 +122,15 @@ def train(bert, folder, model, optimizer, rates, rounds, kind):
     scale = GradientScale.of(made, TEXTS[::-1], clip_norm=1.0) if optimizer == "preconditioned" else None
     ledger = ReleaseLedger(folder / "ledger", run="test", rounds=rounds) if ranks.first else None
     try:
-        module = kind(
-            plan,
-            made.network,
-            losses=made.losses,
-            optimizer=make_optimizer(made.network, optimizer, rate),
-            ledger=ledger.__enter__() if ledger else None,
-            noise=SecureGaussian(b"n" * 32) if ranks.first else None,
-            on_step=lambda _: seen.append(flat()),
-            scale=scale,
-        )
+        module = private(
+            plan, made.network, made.losses, ledger.__enter__() if ledger else None, kind,
+            optimizer=make_optimizer(made.network, optimizer, rate), scale=scale,
+            noise=SecureGaussian(b"n" * 32) if ranks.first else None, on_step=lambda _: seen.append(flat()),
+        )  # fmt: skip
         data = Rounds(
-            items,
-            made.objective,
-            WeightedPoissonSampler(plan.rates, key=KEY),
-            rounds=rounds,
-            micro_batch=2,
-            longest=longest_input(made),
-            records=plan.records,
-            rank=ranks.rank,
-            ranks=ranks.count,
-        )
+            items, made.objective, WeightedPoissonSampler(plan.rates, key=KEY), rounds=rounds, micro_batch=2,
+            longest=longest_input(made), records=plan.records, rank=ranks.rank, ranks=ranks.count,
+        )  # fmt: skip
         run_rounds(module, data, folder, lambda: False)
         return np.array(seen), ledger.released if ledger else -1
     finally:
@@ -211,11 +183,6 @@ def test_two_processes_equal_one_to_the_bit(tmp_path, both, case):
     assert both.ranks[1][f"{case} released"] == -1
 
 
-def has_scale(x, sigma, error=1e-6):
-    low, high = stats.chi2.interval(1 - error, len(x))
-    return bool(low < np.sum((x / sigma) ** 2) < high)
-
-
 def test_the_noise_is_added_once_and_counted_once(both):
     """Error rate 1e-6 for each of three rounds; √2 is what two ranks would make of it."""
     for step in np.diff(both.ranks[0]["noise"].astype(float), axis=0) * 4:
@@ -228,21 +195,15 @@ def test_the_noise_is_added_once_and_counted_once(both):
 POISSON = np.array([0.0, 1.0, 0.5, 0.5, 0.3, 0.3, 0.2, 0.1, 0.05, 0.7])
 
 
-def shares(rounds, ranks, make=lambda rank: WeightedPoissonSampler(POISSON, KEY)):
+def shares(rounds, ranks):
     """(rounds, n) how often each example was seen by all ranks together. Example i is a sequence of tokens i."""
     sequences = [np.full(2 + i % 4, i) for i in range(len(POISSON))]
     seen = np.zeros((rounds, len(POISSON)), dtype=int)
     for rank in range(ranks):
         share = Rounds(
-            sequences,
-            Objective("causal"),
-            make(rank),
-            rounds=rounds,
-            micro_batch=2,
-            longest=4,
-            rank=rank,
-            ranks=ranks,
-        )
+            sequences, Objective("causal"), WeightedPoissonSampler(POISSON, KEY), rounds=rounds, micro_batch=2,
+            longest=4, rank=rank, ranks=ranks,
+        )  # fmt: skip
         for k in range(rounds):
             for part in share[k].parts:
                 assert part.inputs.shape == (2, 4)
@@ -251,48 +212,15 @@ def shares(rounds, ranks, make=lambda rank: WeightedPoissonSampler(POISSON, KEY)
     return seen
 
 
-def looks_poisson(seen, error=1e-4):
-    """Inclusion frequencies are the rates, and the pairs' are their products (Bonferroni over all tests)."""
-    count, n = seen.shape
-    tests = [(int(seen[:, i].sum()), POISSON[i]) for i in range(n)]
-    tests += [
-        (int(np.sum(seen[:, i] * seen[:, j])), POISSON[i] * POISSON[j]) for i in range(n) for j in range(i)
-    ]
-    return all(
-        k <= count and stats.binomtest(k, count, min(rate, 1.0)).pvalue > error / len(tests)
-        for k, rate in tests
-    )
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_shares_of_all_ranks_are_the_poisson_batch_of_one(ranks):
-    """Error rate 1e-4 for each number of ranks, were the keys not fixed."""
-    seen = shares(2000, ranks)
+    """That batch is Poisson's (`test_sampler.py`)."""
+    seen = shares(200, ranks)
     sampler = WeightedPoissonSampler(POISSON, KEY)
     for k, row in enumerate(seen):
         np.testing.assert_array_equal(np.flatnonzero(row), sampler.draw(k))
-    assert seen.max() == 1 and looks_poisson(seen)
-
-
-class Systematic:
-    """Wrong: every example at its own rate, but not independently (one uniform number, Madow 1949)."""
-
-    def draw(self, round):
-        steps = np.floor(np.concatenate([[0], np.cumsum(POISSON)]) + self.generator(round, "").random())
-        return np.flatnonzero(np.diff(steps))
-
-    def generator(self, round, use):
-        return np.random.default_rng(round)
-
-
-def test_wrong_sharded_samplers_are_told():
-    each_its_own = shares(1000, 2, lambda rank: WeightedPoissonSampler(POISSON, bytes([rank]) * 32))
-    assert each_its_own.max() == 2 and not looks_poisson(each_its_own)
-    assert not looks_poisson(np.minimum(each_its_own, 1))
-    systematic = shares(1000, 2, lambda rank: Systematic())
-    assert systematic.max() == 1 and np.allclose(systematic.mean(0), POISSON, atol=0.08)
-    assert not looks_poisson(systematic)
+    assert seen.max() == 1
 
 
 def test_strategies_that_shard_the_parameters_are_refused(tmp_path):
@@ -302,43 +230,24 @@ def test_strategies_that_shard_the_parameters_are_refused(tmp_path):
         def configure_model(self):
             pass
 
-    model = gpt()
+    model = tiny()
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "devices": 1}
-    with (
-        warnings.catch_warnings(),
-        ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger,
-    ):
+    with warnings.catch_warnings(), ledger_in(tmp_path, 3, released=0) as ledger:
         warnings.simplefilter("ignore")
-        module = Sharded(
-            make_plan(RATES, 3),
-            model.network,
-            losses=model.losses,
-            optimizer=make_optimizer(model.network, "sgd", 1.0),
-            ledger=ledger,
-        )
-        data = Rounds(
-            model.encode(TEXTS)[0],
-            model.objective,
-            WeightedPoissonSampler(RATES),
-            rounds=3,
-            micro_batch=2,
-            longest=longest_input(model),
-        )
-        trainer = lightning.Trainer(accelerator="cpu", strategy=ModelParallelStrategy(), **quiet)
+        module = private(make_plan(RATES, 3), model.network, model.losses, ledger, Sharded)
+        items, sampler = model.encode(TEXTS)[0], WeightedPoissonSampler(RATES)
+        data = Rounds(items, model.objective, sampler, rounds=3, micro_batch=2, longest=longest_input(model))
+        parallel = lightning.Trainer(accelerator="cpu", strategy=ModelParallelStrategy(), **quiet)
         try:
             with pytest.raises(InputError, match=r"ModelParallelStrategy.*adapters"):
-                trainer.fit(module, data.loader())
+                parallel.fit(module, data.loader())
         finally:
             distributed.destroy_process_group()
-        module._trainer = SimpleNamespace(
-            gradient_clip_val=None, accumulate_grad_batches=1, world_size=1, precision="32-true"
-        )
-        module._trainer.strategy = FSDPStrategy()
+        module._trainer = trainer(strategy=FSDPStrategy())
         with pytest.raises(InputError, match=r"FSDPStrategy.*adapters"):
             module.on_fit_start()
         with pytest.raises(ValueError, match="requires a GPU"):
             lightning.Trainer(accelerator="cpu", strategy="fsdp", **quiet)
-        assert ledger.released == 0
 
 
 MARK = b"CONFIDENTIAL"
@@ -348,14 +257,10 @@ ROUNDS = 24
 
 def job(folder, rounds=ROUNDS):
     if not (folder / "model").exists():
-        save_model(gpt(seed=5), folder / "model")
+        save_model(tiny(seed=5), folder / "model")
     plan = ProtectionPlan(np.full(40, 0.1), 0.5, rounds, 4, 1.0, "best", pl.DataFrame())
     settings = TrainConfig(rounds=rounds, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
     return Job(plan, LONG, folder / "model", settings, None, folder / "work", folder / "out")
-
-
-def released(folder):
-    return len((folder / "work" / "releases.jsonl").read_bytes().splitlines()) - 1
 
 
 def workers():
@@ -393,15 +298,8 @@ def at(round, act):
 
 
 def nothing_is_left(folder):
-    left = {path.name for path in (folder / "work").iterdir()}
-    assert left <= {
-        "checkpoint.pt",
-        "checkpoint.previous.pt",
-        "releases.jsonl",
-        "releases.witness",
-        "rank-0.log",
-        "rank-1.log",
-    }
+    kept = {"checkpoint.pt", "checkpoint.previous.pt", "releases.jsonl", "releases.witness"}
+    assert {path.name for path in (folder / "work").iterdir()} <= kept | {"rank-0.log", "rank-1.log"}
     for log in (folder / "work").glob("*.log"):
         assert log.stat().st_mode & 0o077 == 0 and MARK not in log.read_bytes()
 
@@ -432,14 +330,12 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
         look()
         os.kill(os.getpid(), signal.SIGINT)
 
-    grace = processes._GRACE
-    monkeypatch.setattr(
-        processes, "_GRACE", 0.0
-    )  # for those that fail: who writes the checkpoint takes its time
-    with pytest.raises(KeyboardInterrupt):  # after the round, with a checkpoint: no round is lost
-        fit_in_processes(2, job(tmp_path), at(3, interrupt))
-    monkeypatch.setattr(processes, "_GRACE", grace)
-    first = released(tmp_path)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(
+            processes, "_GRACE", 0.0
+        )  # for those that fail: who writes the checkpoint takes its time
+        fit_in_processes(2, job(tmp_path), at(3, interrupt))  # ends after the round: none is lost
+    first = lines(tmp_path / "work")
     assert 3 <= first < ROUNDS and not any(map(alive, found))
     nothing_is_left(tmp_path)
 
@@ -449,7 +345,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
 
     with pytest.raises(RuntimeError, match="rank 1 was ended by SIGKILL.*start again.*checkpoint"):
         fit_in_processes(2, job(tmp_path), at(first + 3, kill))
-    second = released(tmp_path)
+    second = lines(tmp_path / "work")
     assert first + 3 <= second < ROUNDS and not any(map(alive, found))
     nothing_is_left(tmp_path)
 
@@ -468,13 +364,13 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     assert len(seen) == 2
     for pid in seen:
         ended(int(pid))
-    assert second + 2 <= released(tmp_path) < ROUNDS
+    assert second + 2 <= lines(tmp_path / "work") < ROUNDS
 
     rows = []
     fitted = fit_in_processes(2, job(tmp_path), watch=rows.append)
     assert fitted.resumed and fitted.cut == 0
     assert rows and rows == fitted.log[-len(rows) :]  # this attempt's, each once, as it was made
-    assert fitted.rounds_released == released(tmp_path) == ROUNDS
+    assert fitted.rounds_released == lines(tmp_path / "work") == ROUNDS
     assert first + 5 <= fitted.rounds_applied == len(fitted.log) < ROUNDS
     assert [row["round"] for row in fitted.log[:first]] == list(range(first))
     nothing_is_left(tmp_path)
@@ -508,7 +404,7 @@ def test_a_refusal_comes_through_and_a_second_signal_kills(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         fit_in_processes(1, job(tmp_path), at(2, stop_hard))
-    assert not workers() and 2 <= released(tmp_path) < ROUNDS
+    assert not workers() and 2 <= lines(tmp_path / "work") < ROUNDS
     with pytest.raises(InputError, match="belong to another plan") as refused:
         fit_in_processes(1, job(tmp_path, rounds=30))
     assert refused.value.where == str(tmp_path / "work" / "releases.jsonl")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from private_runs import tiny
 
-from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import RateTrial, best_rate, byte_gpt, split_public, try_rate
+from hush_core.training import RateTrial, best_rate, split_public, try_rate
 
 PUBLIC = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(60)]
 
@@ -19,7 +20,7 @@ def make_plan(noise=0.3, batch=16):
 
 
 def play(rate, folder, plan=None, progress=None):
-    model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
+    model = tiny()
     settings = TrainConfig(rounds=30, batch=16, learning_rate=rate)
     return try_rate(plan or make_plan(), PUBLIC[:50], PUBLIC[50:], model, settings, folder, progress)
 
@@ -58,7 +59,7 @@ def test_diverged_rates_lose_and_if_all_do_it_is_said():
 
 
 def test_without_public_text_it_is_refused(tmp_path):
-    model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
+    model = tiny()
     with pytest.raises(InputError, match="40 public"):
         try_rate(make_plan(), [], [], model, TrainConfig(rounds=2, batch=2), tmp_path)
 

@@ -1,28 +1,23 @@
-"""Whole runs: killed at random moments, interrupted, resumed; never more releases than certified."""
+"""Whole runs: interrupted, resumed, refused; never more releases than certified. Kills: `test_kills.py`."""
 
 from __future__ import annotations
 
 import os
-import random
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from private_runs import TEXTS, dying, lines, tiny
 from waiting import PATIENCE
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
-from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_plain, fit_private, rounds_without_checkpoint
 
-TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
 ROUNDS = 24
 
 
@@ -34,80 +29,12 @@ def config(every=5):
     return TrainConfig(rounds=ROUNDS, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=every)
 
 
-def tiny(seed=0):
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
-
-
-def lines(path):
-    return len((path / "releases.jsonl").read_bytes().splitlines()) - 1
-
-
-CHILD = """
-    import importlib.util, sys
-    from pathlib import Path
-    spec = importlib.util.spec_from_file_location("runs", sys.argv[1])
-    runs = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(runs)
-    say = lambda stage, done, total: (print(done, flush=True), sys.stdin.readline())
-    runs.fit_private(runs.make_plan(), runs.TEXTS, runs.tiny(), runs.config(), Path(sys.argv[2]), say)
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_random_rounds_it_resumes_and_never_releases_more(tmp_path):
-    rng = random.Random(5)
-    for attempt in range(2):
-        command = [sys.executable, "-c", textwrap.dedent(CHILD), __file__, str(tmp_path)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        child = subprocess.Popen(
-            command,
-            **pipes,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        stop = rng.randint(2, 8)
-        for _ in range(
-            stop - 1
-        ):  # it waits after each round: one that ran ahead would end before it is killed
-            assert child.stdout.readline()
-            child.stdin.write(b"\n")
-            child.stdin.flush()
-        assert child.stdout.readline()
-        child.kill()
-        child.communicate()
-        assert child.returncode == -signal.SIGKILL
-        assert stop <= lines(tmp_path) <= ROUNDS, attempt
-    spent = lines(tmp_path)
-    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
-    assert fitted.resumed and fitted.rounds_released == lines(tmp_path) == ROUNDS
-    assert ROUNDS - spent <= fitted.rounds_applied <= ROUNDS
-    again = fit_private(make_plan(), TEXTS, tiny(seed=9), config(), tmp_path)
-    assert again.rounds_released == lines(tmp_path) == ROUNDS
-    for one, other in zip(fitted.model.network.parameters(), again.model.network.parameters(), strict=True):
-        assert torch.equal(one, other)
-
-
-def test_dying_between_count_and_step_loses_the_round_not_the_count(tmp_path, monkeypatch):
-    count = ReleaseLedger.count
-
-    def dies(ledger):
-        number = count(ledger)
-        if number == 12:
-            raise MemoryError
-        return number
-
-    monkeypatch.setattr(ReleaseLedger, "count", dies)
-    with pytest.raises(MemoryError):
+def test_dying_between_count_and_step_loses_the_round_not_the_count(tmp_path):
+    with dying(12, counted=True):
         fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
-    monkeypatch.undo()
     rows = []
-    fitted = fit_private(
-        make_plan(),
-        TEXTS,
-        tiny(),
-        config(),
-        tmp_path,
-        watch=lambda row: rows.append((dict(row), lines(tmp_path))),
-    )
+    watch = lambda row: rows.append((dict(row), lines(tmp_path)))  # noqa: E731
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path, watch=watch)
     assert (fitted.rounds_released, lines(tmp_path)) == (ROUNDS, ROUNDS)
     assert [row for row, _ in rows] == fitted.log[-len(rows) :]
     assert [counted for _, counted in rows] == [*range(14, ROUNDS + 1)]  # seen as it is made, not at the end
@@ -115,9 +42,10 @@ def test_dying_between_count_and_step_loses_the_round_not_the_count(tmp_path, mo
     assert [row["round"] for row in fitted.log] == [*range(10), *range(13, ROUNDS)]
 
 
-def test_sigint_finishes_the_round_and_loses_nothing(tmp_path):
+@pytest.mark.parametrize("signals", [1, 2])
+def test_sigint_finishes_the_round_and_loses_nothing_and_two_stop_at_once(tmp_path, signals):
     def interrupt(stage, done, total):
-        if done == 7:
+        for _ in range(signals if done == 7 else 0):
             os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
@@ -126,7 +54,7 @@ def test_sigint_finishes_the_round_and_loses_nothing(tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
     assert lines(tmp_path) == 7
     fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
-    assert fitted.rounds_applied == fitted.rounds_released == ROUNDS
+    assert fitted.rounds_released == ROUNDS and fitted.rounds_applied == {1: ROUNDS, 2: ROUNDS - 2}[signals]
 
 
 class Ended(BaseException):
@@ -153,20 +81,6 @@ def test_sigterm_finishes_the_round_and_then_reaches_who_listened_before(tmp_pat
     assert fitted.rounds_applied == fitted.rounds_released == ROUNDS
 
 
-@pytest.mark.slow
-def test_two_sigints_stop_at_once_and_the_ledger_still_holds(tmp_path):
-    def interrupt(stage, done, total):
-        if done == 7:
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path, interrupt)
-    assert signal.getsignal(signal.SIGINT) is before
-    assert lines(tmp_path) == 7
-
-
 def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypatch, capfd):
     cwd = tmp_path / "cwd"
     cwd.mkdir()
@@ -179,22 +93,10 @@ def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypa
     assert fitted.log == [{"round": k, "learning_rate": 1e-2} for k in range(ROUNDS)]
     fit_plain(TEXTS, tiny(), steps=2, batch=4, learning_rate=1e-3)
     assert list(cwd.iterdir()) == []
-    assert {path.name for path in (tmp_path / "w").iterdir()} == {
-        "checkpoint.pt",
-        "checkpoint.previous.pt",
-        "releases.jsonl",
-        "releases.witness",
-    }
+    kept = {"checkpoint.pt", "checkpoint.previous.pt", "releases.jsonl", "releases.witness"}
+    assert {path.name for path in (tmp_path / "w").iterdir()} == kept
     assert (tmp_path / "w").stat().st_mode & 0o077 == 0
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_two_runs_never_share_keys(tmp_path):
-    models = []
-    for name in "ab":
-        models.append(fit_private(make_plan(2), TEXTS, tiny(), config(), tmp_path / name).model)
-    assert not torch.equal(models[0].network.lm_head.weight, models[1].network.lm_head.weight)
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):
@@ -279,15 +181,7 @@ def test_the_witness_lies_where_it_is_asked_for(tmp_path):
     """A run's folder put back from a backup of yesterday is whole in itself; the witness elsewhere tells."""
     (tmp_path / "apart").mkdir()
     work, witness = tmp_path / "w", tmp_path / "apart" / "releases.witness"
-    count = ReleaseLedger.count
-
-    def dies(ledger):
-        if ledger.released == 7:
-            raise MemoryError
-        return count(ledger)
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(ReleaseLedger, "count", dies)
+    with dying(7):
         fit_private(make_plan(), TEXTS, tiny(), config(), work, witness=witness)
     yesterday = {file: file.read_bytes() for file in work.iterdir()}
     assert not (work / "releases.witness").exists()

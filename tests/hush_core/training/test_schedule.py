@@ -7,14 +7,13 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from private_runs import TEXTS, tiny
 
-from hush_core.config import ByteGptModel, EarlyStopping, TrainConfig
+from hush_core.config import EarlyStopping, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import OtherTexts, byte_gpt, fit_private
+from hush_core.training import OtherTexts, fit_private
 from hush_core.training.schedule import learning_rate_at, should_stop
-
-TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
 
 
 def settings(**more):
@@ -56,10 +55,6 @@ def test_it_stops_after_patience_evaluations_without_a_new_best(losses, stops):
 
 def make_plan(rounds=30):
     return ProtectionPlan(np.full(40, 0.1), 1e-3, rounds, 4, 1.0, "best", pl.DataFrame())
-
-
-def tiny():
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
 
 
 def test_a_run_stops_on_public_loss_keeps_its_count_and_does_not_go_on(tmp_path):

@@ -7,21 +7,17 @@ import signal
 
 import pytest
 import torch
+from private_runs import TEXTS, tiny
 from pydantic import ValidationError
 from tiny_models import tiny_model
 
-from hush_core.config import ByteGptModel, LoraConfig, UntaggedConfig, parse_config
+from hush_core.config import LoraConfig, UntaggedConfig, parse_config
 from hush_core.errors import InputError
-from hush_core.training import byte_gpt, fit_untagged, save_model, with_lora
+from hush_core.training import fit_untagged, save_model, with_lora
 from hush_core.training.module import make_optimizer
 from hush_core.training.untagged import usual_rate
 
-TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
 VALIDATION = [bytes([97 + i % 3]) * (4 + i % 9) for i in range(12)]
-
-
-def tiny(seed=0):
-    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
 
 
 def settings(**keys):

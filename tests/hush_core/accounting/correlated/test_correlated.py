@@ -26,7 +26,7 @@ from hush_core.accounting.correlated import (
 )
 from hush_core.accounting.correlated.strategy import _error, square_root_coefficients
 from hush_core.errors import InputError
-from hush_core.training.correlated_rows import CorrelatedRows, rounding_allowance
+from hush_core.training.noise import CorrelatedRows, rounding_allowance
 
 
 def dense(strategy, rounds):
