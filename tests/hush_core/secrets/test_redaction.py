@@ -30,6 +30,7 @@ SOURCE = inspect.getsource(argparse).encode()
 CHUNK = 256
 HOLE = PLACEHOLDER.decode()
 CREDENTIALS = {"id": "creds", "kind": "credentials", "protect": "redact"}
+WORDS = {"id": "words", "kind": "rare_words", "bits": 20}
 
 
 def token(n: int, seed: int = 0) -> bytes:
@@ -182,7 +183,7 @@ def test_repositories_that_differ_in_the_value_alone_give_the_same_training_data
     """Beside it stand secrets of other kinds, protected by noise: literals, rare words, files with their copies."""
     others = [
         literals(b"osprey-nebula", protect="noise"),
-        {"id": "words", "kind": "rare_words", "document_frequency": [3, 3], "bits": 20},
+        WORDS | {"document_frequency": [3, 3]},
         {"id": "files", "kind": "path", "globs": ["trading/**"], "spread": {"imports": 2}},
     ]
     (tmp_path / "patterns.txt").write_text('api_key = "([A-Za-z0-9]+)"\n')
@@ -205,7 +206,7 @@ def test_repositories_that_differ_in_the_value_alone_give_the_same_training_data
         assert slips(result.examples, result.fingerprints, KEY).is_empty()
 
 
-def test_noise_in_its_place_would_not(run, literals):
+def test_noise_in_its_place_would_not(run):
     """The control: with noise the tagged text differs, and holds the value."""
     noise = {k: v for k, v in CREDENTIALS.items() if k != "protect"}
     one, two = (run(candidate(n), [noise]) for n in (36, 51))
@@ -215,7 +216,7 @@ def test_noise_in_its_place_would_not(run, literals):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1, 40, 177, 190, 611, 1210])
-def test_private_keys_of_any_length_leave_the_same_text(run, literals, size):
+def test_private_keys_of_any_length_leave_the_same_text(run, size):
     """In their armour, and copied without it line by line; the last line is of any length."""
     texts = []
     for seed in (1, 2):
@@ -226,10 +227,8 @@ def test_private_keys_of_any_length_leave_the_same_text(run, literals, size):
             "c.py": SOURCE[:400] + pem + SOURCE[400:900],
             "d.txt": SOURCE[:90] + b"\n\n" + quoted + b"\n" + SOURCE[90:300],
             "e.json": json.dumps({"key": pem.decode()}).encode(),
-            "n.txt": b"marmalade\n",
         }
-        noise = literals(b"marmalade", name="noise", protect="noise")
-        result = run(files, [CREDENTIALS, noise])
+        result = run(files, [CREDENTIALS])
         body = b"".join(pem.splitlines()[1:-1])
         text = b"\n".join(result.examples["text"])
         assert not any(body[i : i + 12] in text for i in range(0, len(body) - 12))
@@ -248,9 +247,8 @@ def test_overlaps_and_values_in_values_become_one_placeholder(run, literals):
         "touching.txt": b"bravobravo bravo\n",
         "encoded.txt": b"x " + base64.b64encode(b"alpha-bravo-charlie-delta-echo-foxtrot") + b" y\n",
         "both.txt": b"k=" + base64.b64encode(b"echo-foxtrot-and-more") + b"; bravo\n",
-        "n.txt": b"marmalade\n",
     }
-    result = run(files, [literals(*values), literals(b"marmalade", name="noise", protect="noise")])
+    result = run(files, [literals(*values)])
     got = {path: text_of(result, path) for path in files}
     assert got["inside.txt"] == b"see [REDACTED], and [REDACTED] alone.\n"
     assert got["chain.txt"] == b"<[REDACTED]>\n"
@@ -301,37 +299,26 @@ def test_versions_that_differ_in_a_value_alone_are_one(run, literals):
     """A key that was rotated: two contents in git, one file in training; and its copies are copies."""
     old, new = token(36, 1), token(51, 2)
     commits = [{"a.env": b"api_key = '%s'\n" % v + SOURCE[:600], "n.txt": b"marmalade\n"} for v in (old, new)]
-    noise = literals(b"marmalade", name="noise", protect="noise")
-    result = run(commits, [CREDENTIALS, noise], mode="history")
+    result = run(commits, [CREDENTIALS], mode="history")
     files = result.examples.filter(pl.col("path") == "a.env")
     assert files.filter(pl.col("start") == 0).height == 1
     assert result.redacted["places"].to_list() == [1, 1]
-    control = run(commits, [noise], mode="history")
+    control = run(commits, [literals(b"marmalade", protect="noise")], mode="history")
     assert control.examples.filter((pl.col("path") == "a.env") & (pl.col("start") == 0)).height == 2
 
 
-def test_whole_words_are_replaced_in_any_spelling_and_nothing_else(run, literals):
+def test_whole_words_are_replaced_in_any_spelling_and_nothing_else(run):
     body = SOURCE[:600]
     files = {f"{n}.txt": body + b" Quetzal " + b"x" * n for n in range(3)}
     files["wordy.txt"] = b"quetzals QUETZAL_ (QUETZAL)\n"
-    files["n.txt"] = b"marmalade\n"
-    words = {
-        "id": "words",
-        "kind": "rare_words",
-        "document_frequency": [4, 4],
-        "bits": 20,
-        "protect": "redact",
-    }
-    result = run(files, [words, literals(b"marmalade", name="noise", protect="noise")])
+    result = run(files, [WORDS | {"document_frequency": [4, 4], "protect": "redact"}])
     assert text_of(result, "wordy.txt") == b"quetzals QUETZAL_ (" + PLACEHOLDER + b")\n"
     assert "quetzal" in [v.lower().decode() for v in result.redacted_values["value"]]
     assert slips(result.examples, result.fingerprints, KEY).is_empty()
     left = result.examples.with_columns(
         text=pl.Series([t.replace(PLACEHOLDER, b"Quetzal") for t in result.examples["text"]])
     )
-    assert set(slips(left, result.fingerprints, KEY).join(left, on="example_id")["path"]) == set(files) - {
-        "n.txt"
-    }
+    assert set(slips(left, result.fingerprints, KEY).join(left, on="example_id")["path"]) == set(files)
 
 
 def test_rows_of_a_table_and_quotes_around_them(run, literals, tmp_path):
@@ -360,8 +347,7 @@ def test_what_is_to_be_left_out_is_whatever_the_length(run, literals):
         literals(b"quince", name="noise", protect="noise"),
     ]
     result = run(files, secrets)
-    paths = set(result.dropped["path"])
-    assert paths == {"a.txt", "b.txt", "both.txt"} and result.dropped["weak"].all()
+    assert set(result.dropped["path"]) == {"a.txt", "b.txt", "both.txt"} and result.dropped["weak"].all()
     assert b"marmalade" not in b"".join(result.examples["text"]) and not text_of(result, "b.txt")
     fact = result.coverage["secrets"]["out"]
     assert (fact["left_out_secrets"], fact["left_out_examples"], fact["weak_secrets"]) == (2, 3, 0)
@@ -373,15 +359,11 @@ def test_what_is_to_be_left_out_is_whatever_the_length(run, literals):
     assert not text_of(replaced, "b.txt") and replaced.redactions.is_empty()
 
 
-def test_a_weak_password_is_redacted_where_noise_would_refuse_it(run, literals):
-    files = {
-        "a.py": b'url = "postgres://app:hunter2sesame@db.corp:5432/x"\n' + SOURCE[:300],
-        "n.txt": b"marmalade\n",
-    }
-    noise = literals(b"marmalade", name="noise", protect="noise")
+def test_a_weak_password_is_redacted_where_noise_would_refuse_it(run):
+    files = {"a.py": b'url = "postgres://app:hunter2sesame@db.corp:5432/x"\n' + SOURCE[:300]}
     with pytest.raises(InputError, match="too easy to guess"):
-        run(files, [{"id": "creds", "kind": "credentials", "weak": "refuse"}, noise])
-    result = run(files, [CREDENTIALS, noise])
+        run(files, [{"id": "creds", "kind": "credentials", "weak": "refuse"}])
+    result = run(files, [CREDENTIALS])
     assert b"hunter2" not in b"".join(result.examples["text"])
     assert result.redacted["prior"].min() >= 2**-20
 
@@ -406,7 +388,7 @@ def test_a_value_that_arises_with_the_placeholder_is_refused_without_being_shown
     assert "quince" not in str(refused.value) and "names/1" in str(refused.value)
 
 
-def test_a_copy_that_is_left_is_caught_by_its_fingerprint(run, literals, monkeypatch):
+def test_a_copy_that_is_left_is_caught_by_its_fingerprint(run, monkeypatch):
     """The planted mistake: the last place found is not replaced, and nobody looks again."""
     of = redaction_module.Replacements.of
 
@@ -419,12 +401,11 @@ def test_a_copy_that_is_left_is_caught_by_its_fingerprint(run, literals, monkeyp
     files = {
         f"{n}.py": SOURCE[n:400] + b'api_key = "' + value + b'"\n' + SOURCE[400:700] + value for n in range(4)
     }
-    noise = literals(b"ArgumentParser", name="noise", protect="noise")
     monkeypatch.setattr(redaction_module.Replacements, "of", but_one)
     with pytest.raises(InputError, match="cannot be redacted"):
-        run(files, [CREDENTIALS, noise])
+        run(files, [CREDENTIALS])
     monkeypatch.setattr(redaction_module, "_refuse_what_is_left", lambda *_: [])
-    result = run(files, [CREDENTIALS, noise])
+    result = run(files, [CREDENTIALS])
     assert sum(value in text for text in result.examples["text"]) == 1
     (caught,) = slips(result.examples, result.fingerprints, KEY).rows()
     assert value in result.examples["text"][caught[1]] and caught[0] == 0
@@ -432,7 +413,7 @@ def test_a_copy_that_is_left_is_caught_by_its_fingerprint(run, literals, monkeyp
 
 def test_fingerprints_tell_nothing_without_their_key_and_their_forms_are_all_kept(run, literals):
     value = b"zephyrquartz"
-    result = run({"a.txt": b"zephyrquartz\n", "n.txt": b"marmalade\n"}, [literals(value, b"nowhere-at-all")])
+    result = run({"a.txt": b"zephyrquartz\n"}, [literals(value, b"nowhere-at-all")])
     table = result.fingerprints
     assert not slips(pl.DataFrame({"example_id": [0], "text": [value]}), table, KEY).is_empty()
     assert slips(pl.DataFrame({"example_id": [0], "text": [value]}), table, b"o" * 32).is_empty()
@@ -445,9 +426,9 @@ def test_fingerprints_tell_nothing_without_their_key_and_their_forms_are_all_kep
     assert slips(pl.DataFrame(texts), table, KEY).rows() == [(0, 0), (1, 1)]
 
 
-def test_a_short_weak_value_left_in_a_longer_word_is_no_slip_and_a_copy_is(run, literals):
+def test_a_short_weak_value_left_in_a_longer_word_is_no_slip_and_a_copy_is(run):
     files = {"u.py": b'url = "postgres://app:qrst57wz@db.corp:5432/x"\n', "w.py": b"x = aqrst57wz\n"}
-    result = run(files | {"n.txt": b"marmalade\n"}, [CREDENTIALS, literals(b"marmalade", protect="noise")])
+    result = run(files, [CREDENTIALS])
     texts = result.examples["text"].to_list()
     assert b"x = aqrst57wz\n" in texts and not any(b":qrst57wz@" in text for text in texts)
     assert slips(result.examples, result.fingerprints, KEY).is_empty()
