@@ -21,7 +21,7 @@ longer, shorter, or counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from hush_core import linear
@@ -60,8 +60,9 @@ _NO_NAME = frozenset(
 """Words between a name and its bytes: types, constructors, modifiers."""
 _OF_KEYS = frozenset(
     b"key keys secret seed token password passwd passphrase pwd psk private priv privkey sk keypair wallet mnemonic cipher hmac kek dek mek "
-    b"keydata keybytes secretkey privatekey aeskey master pepper".split()
+    b"keydata keybytes secretkey privatekey aeskey master pepper pass pw".split()
 )
+_PASSWORDS = frozenset(b"password passwd passphrase pwd pass pw psk".split())
 _NOT_OF_KEYS = frozenset(
     b"iv nonce salt public pub pk expected expect want test hash digest sig signature mac tag plain ciphertext text len length size id ids "
     b"index code codes board pad press frame frames event map type name names field vector sbox box magic header guid uuid color colour "
@@ -100,7 +101,9 @@ def key_bytes(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
             if not name or not _is_of_key(name):
                 continue
             data = listed_bytes(content[start:end])
-            if data is None or not (is_drawn(data) or _is_password(data)):
+            if data is None or not (
+                is_drawn(data) or _is_password(data, _PASSWORDS.intersection(words(name)))
+            ):
                 rejected(
                     "an array of bytes that are no key by their number, or not random", content[start:end]
                 )
@@ -149,9 +152,12 @@ def is_drawn(data: bytes) -> bool:
     )
 
 
-def _is_password(data: bytes) -> bool:
-    if not 8 <= len(data) <= 64 or not all(32 < byte < 127 for byte in data):
+def _is_password(data: bytes, named: Collection[bytes] = ()) -> bool:
+    """Whether bytes are the characters of a password, which under a password's name any are."""
+    if not 8 <= len(data) <= 64 or not all(31 < byte < 127 for byte in data):
         return False
+    if named and len(set(data)) >= 5 and data.strip(b" ") == data:
+        return not is_placeholder(data)
     return (is_strong(data) or is_passphrase(data) or bool(looks_made(data))) and not is_placeholder(data)
 
 

@@ -17,7 +17,7 @@ _CALLED = linear.compile(
     rb"[A-Za-z@]{0,2}'.*'.*|\w[\w.]*[(\[{<].*|.*[A-Za-z_]\w*\(.*\).*|.*[;,]|[\w.-]+(?:/[\w.-]+)+|(?:v|py|python)?[0-9]+(?:[.:-][0-9]+)*|.*(?:[=<>]=|=>|->|&&|[|][|]|::|\\[nrt]|://).*"
 )
 """A call, an index, a path, a version: what programs and lists have behind the names of passwords."""
-_PROSE = frozenset(
+PROSE = frozenset(
     b"a an the is are was be been to of for in on at by or and not no your you my our his their this that it if with from as must should "
     b"may must needs have can cannot could do does did has have had please enter choose type set use new old current again too at least most than "
     b"invalid wrong incorrect required missing expired changed reset forgot forgotten confirm confirmation mismatch match matches field fields "
@@ -37,7 +37,7 @@ def is_chosen(value: bytes) -> bool:
     """
     if b" " in value:
         parts = value.split(b" ")
-        if any(part.lower().strip(b".,!?:;") in _PROSE or b"pass" in part.lower() for part in parts):
+        if any(part.lower().strip(b".,!?:;") in PROSE or b"pass" in part.lower() for part in parts):
             return False
         if re.search(rb"[.:?,]\Z|[<>{}()=$%]", value) or len(value) < 8:
             return False

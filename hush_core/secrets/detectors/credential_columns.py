@@ -14,6 +14,7 @@ from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_files import FILE_PASSWORD, FILE_SECRET
 from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, LOCAL_USERS
+from hush_core.secrets.detectors.credential_looks import is_passphrase
 from hush_core.secrets.detectors.credential_public import is_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made
 
@@ -23,11 +24,16 @@ _PASSWORD = (
     + LOCAL_NAMES
     + rb")(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
 )
+_SECRET = rb"(?:secret|api[ _-]?key|access[ _-]?key|credentials?)"
 COLUMNS_GATE = (
-    rb"(?:^|[,;\t|(][ ]?|[ ]{2})[\"'`\[]?" + _PASSWORD + rb"[\"'`\]]?[ ]?(?:[,;\t|)]|[ ]*\r?$|[ ]{2})"
+    rb"(?:^|[,;\t|(][ ]?|[ ]{2})[\"'`\[:#]{0,2}(?:"
+    + _PASSWORD
+    + rb"|"
+    + _SECRET
+    + rb")[\"'`\]]{0,2}[ ]?(?:[,;\t|)\]]|[ ]*\r?$|[ ]{2})"
 )
 """A cell of a head; hyperscan, without case, by lines."""
-_NAME = linear.compile(rb"(?i)" + _PASSWORD)
+_NAME, _SECRET_NAME = linear.compile(rb"(?i)" + _PASSWORD), linear.compile(rb"(?i)" + _SECRET)
 _BESIDE = linear.compile(
     rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database|"
     + LOCAL_USERS
@@ -42,6 +48,7 @@ _SQL_HEAD = linear.compile(
 _NOTHING = re.compile(
     rb"(?i)(?:[x*.#_?-]+|null|none|nil|n/?a|true|false|yes|no|string|text|varchar.*|\\n|default|empty|required|optional)"
 )
+_MIXED = re.compile(rb"(?=\D{0,40}[0-9])(?=[^A-Za-z]{0,40}[A-Za-z])\S{8,64}")
 _DIGEST = linear.compile(
     rb"(?i)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})|\$\w{1,10}\$.*|\{\w+\}.*|pbkdf2_.*|sha\d.*:.*"
 )
@@ -56,19 +63,22 @@ def in_columns(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
     for at, cells in heads(content, lines):
         if at < done:
             continue
-        for start, end in cells:
+        for start, end, any_value in cells:
             done = max(done, end)
             value = content[start:end]
             if (
                 len(value) >= 4
+                and (any_value or looks_made(value) or is_passphrase(value) or _MIXED.fullmatch(value))
                 and not _NOTHING.fullmatch(value)
                 and not is_placeholder(value)
-                and not _DIGEST.fullmatch(value)
+                and not (any_value and _DIGEST.fullmatch(value))
             ):
                 yield (FILE_SECRET if looks_made(value) else FILE_PASSWORD), start, end
 
 
-Cells = Iterator[tuple[int, int]]
+Cells = Iterator[tuple[int, int, bool]]
+"""Where each is, and whether its column is one of passwords, in which any value is one."""
+Columns = dict[int, bool]
 
 
 def heads(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[int, Cells]]:
@@ -80,14 +90,16 @@ def heads(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[int, C
         statement = next((m for m in statements if m.end() > first and m.start() < last), None)
         if statement is None:
             yield from ((first, cells) for cells in _table(content, first, last))
+            yield from ((first, cells) for cells in _by_position(content, first, last))
         elif columns := _columns(statement[2].split(b",")):
             yield first, _statement(content, statement, columns)
 
 
-def _columns(names: list[bytes]) -> list[int]:
-    bare = [name.strip(b" \t\r\n\"'`[]*") for name in names]
-    columns = [n for n, name in enumerate(bare) if _NAME.fullmatch(name)]
-    return columns if any(_BESIDE.fullmatch(name) for n, name in enumerate(bare) if n not in columns) else []
+def _columns(names: list[bytes]) -> Columns:
+    bare = [name.strip(b" \t\r\n\"'`[]*#:") for name in names]
+    columns = {n: True for n, name in enumerate(bare) if _NAME.fullmatch(name)}
+    columns |= {n: False for n, name in enumerate(bare) if _SECRET_NAME.fullmatch(name)}
+    return columns if any(_BESIDE.fullmatch(name) for n, name in enumerate(bare) if n not in columns) else {}
 
 
 def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
@@ -109,7 +121,51 @@ def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
             return
 
 
-def _below(content: bytes, at: int, separator: int, count: int, columns: list[int]) -> Cells:
+def _by_position(content: bytes, first: int, last: int) -> Iterator[Cells]:
+    """The values of lists that are as long as a list of names on this line, a few lines away.
+
+    >>> text = b"const fields = ['#user', '#pass'];\\nconst values = ['lena.photo', 'insta_Lena01'];\\n"
+    >>> [text[start:end] for cells in _by_position(text, 0, 35) for start, end, _ in cells]
+    [b'insta_Lena01']
+    """
+    for match in _LIST.finditer(content, first, last):
+        names = [cell.strip(b" \t\"'`") for cell in (match[1] or match[2]).split(b",")]
+        columns = (
+            _columns(names) if 2 <= len(names) <= MOST_CELLS and all(map(_LISTED.fullmatch, names)) else {}
+        )
+        if not columns:
+            continue
+        low, high = max(0, first - NEAR_UP), min(len(content), last + NEAR_DOWN)
+        for row in _LIST.finditer(content, low, high):
+            if row.start() == match.start() or not row[1]:
+                continue
+            at = row.start(1)
+            cells = list(_cells(row[1], ord(",")))
+            if len(cells) == len(names):
+                bare = {n: _bare(content, at + cells[n][0], at + cells[n][1]) for n in columns}
+                quoted = not content[content.rfind(b"\n", 0, at) + 1 : at].strip().startswith(b"- [")
+                if all(_is_literal(content, s, e, quoted) for s, e in bare.values()):
+                    yield iter([(*bare[n], columns[n]) for n in columns])
+
+
+_LIST = linear.compile(
+    rb"[\[({][ \t]*([^\[\](){}\n]{5,400}?)[ \t]*[\])}]|(?://|#|--)[ \t]{0,4}([\w, -]{5,200})(?:\n|\Z)"
+)
+_LISTED = linear.compile(rb"[#:@]?[A-Za-z_\x80-\xff][\w .-]{0,40}")
+_NO_LITERAL = re.compile(rb"/.*|[a-z_ ]*|.*(?:://|[\\'\"]).*")
+
+
+def _is_literal(content: bytes, start: int, end: int, quoted: bool) -> bool:
+    """Whether a cell of a list is a value and no name, path or address: in quotes, or in a list of YAML."""
+    quotes = content[start - 1 : start] in b"\"'`"
+    return (quotes or not quoted) and not _NO_LITERAL.fullmatch(content[start:end])
+
+
+NEAR_UP, NEAR_DOWN = 100, 120
+"""Bytes between a list of names and its values: less than `changes.around` takes in."""
+
+
+def _below(content: bytes, at: int, separator: int, count: int, columns: Columns) -> Cells:
     for _ in range(MOST_ROWS):
         deadline.check()
         end = content.find(b"\n", at) + 1 or len(content)
@@ -122,7 +178,9 @@ def _below(content: bytes, at: int, separator: int, count: int, columns: list[in
                 return
             bare = [_bare(content, at + start, at + end) for start, end in cells]
             values = [content[start:end] for start, end in bare]
-            yield from (bare[n] for n in columns if values.count(values[n]) == 1)  # `guest,guest` is nobody's
+            yield from (
+                (*bare[n], columns[n]) for n in columns if values.count(values[n]) == 1
+            )  # `guest,guest` is nobody's
         at = end
 
 
@@ -159,7 +217,7 @@ _APART = linear.compile(rb"\S+(?: \S+)*")
 """A cell where two blanks and more are between cells."""
 
 
-def _statement(content: bytes, match: linear.Match, columns: list[int]) -> Cells:
+def _statement(content: bytes, match: linear.Match, columns: Columns) -> Cells:
     """The cells of a statement's rows."""
     names = match[2].split(b",")
     if match[1]:
@@ -172,7 +230,9 @@ def _statement(content: bytes, match: linear.Match, columns: list[int]) -> Cells
         if opened is None:
             return
         row, at = _literals(content, opened.end())
-        yield from (row[n] for n in columns if len(row) == len(names) and row[n][1] > row[n][0])
+        yield from (
+            (*row[n], columns[n]) for n in columns if len(row) == len(names) and row[n][1] > row[n][0]
+        )
 
 
 _OPENS = linear.compile(rb"[\s,]{0,64}\(")
@@ -196,7 +256,7 @@ def _literals(content: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
     return row, at
 
 
-def _copied(content: bytes, at: int, count: int, columns: list[int]) -> Iterator[tuple[int, int]]:
+def _copied(content: bytes, at: int, count: int, columns: Columns) -> Cells:
     """The rows of PostgreSQL's COPY: tabs between, up to a backslash and a dot."""
     for _ in range(MOST_ROWS):
         end = content.find(b"\n", at) + 1 or len(content)
@@ -205,5 +265,5 @@ def _copied(content: bytes, at: int, count: int, columns: list[int]) -> Iterator
             return
         cells = list(_cells(row, 9))
         if len(cells) == count:
-            yield from ((at + cells[n][0], at + cells[n][1]) for n in columns)
+            yield from ((at + cells[n][0], at + cells[n][1], columns[n]) for n in columns)
         at = end

@@ -93,6 +93,10 @@ _LAST = linear.compile(
     rb"[`*_\"']{0,3}[ \t]{1,2}[`*\"'(]{0,3}(" + RUN + rb"{6,128})[`*_\"')\].,;]{0,4}[ \t\r]*(?:\n|\Z)"
 )
 """A value that ends its line, directly behind a name."""
+_NEXT = linear.compile(
+    rb"[`*_\"']{0,3}(?:,[ \t]|[ \t]{1,2})(?:[`*\"'(]|[A-Z]<|\[[a-z]\]|<[a-z]{1,6}>){0,3}([A-Za-z0-9][A-Za-z0-9!@#$%&*?_+-]{5,63})(?:[`*_\"'),;<>\[]|\.?(?:[ \t]|\r?\n|\Z))"
+)
+"""A value in a sentence, directly behind a name."""
 REACH, REACH_ENGLISH = 64, 24
 """Bytes from a name to what gives it a value: English names are in code, too."""
 _CHOSEN = linear.compile(
@@ -127,9 +131,9 @@ def said(
 
 def _in_english(line: bytes, at: int) -> Iterator[tuple[int, int]]:
     yield from _given(line, at, REACH_ENGLISH, _LINKS[:2])
-    last = _LAST.match(line, at)
-    if last:
-        yield last.span(1)
+    for form in (_LAST, _NEXT):
+        if last := form.match(line, at):
+            yield last.span(1)
 
 
 def _given(line: bytes, at: int, reach: int, links: Sequence[linear.Linear]) -> Iterator[tuple[int, int]]:

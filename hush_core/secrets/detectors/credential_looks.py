@@ -97,11 +97,12 @@ def is_passphrase(value: bytes) -> bool:
         return False
     if not (value.islower() or value.isupper() or all(part.istitle() for part in parts)):
         return False
-    of_code = sum([_is_of_code(part.lower()) for part in parts])
+    of_code = sum([is_of_code(part.lower()) for part in parts])
     return 3 * of_code < len(parts) if signs else not of_code
 
 
-def _is_of_code(word: bytes) -> bool:
+def is_of_code(word: bytes) -> bool:
+    """Whether a word in lower case names something in programs."""
     if word in _NO_NAMES:
         return False
     return word in _NO_PHRASE or word.rstrip(b"s") in _NO_PHRASE or tells(word) or word.startswith(b"pass")

@@ -15,6 +15,7 @@ from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_chosen import is_chosen
+from hush_core.secrets.detectors.credential_given import given, is_given_words
 from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, RUN, VERBS, said
 from hush_core.secrets.detectors.credential_looks import PHRASE, is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_public import is_placeholder, says_placeholder
@@ -61,6 +62,13 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
             if _VALUE_LINE.match(content, at, end):
                 for rule, start, stop in by_line(_on_line, content[at:end]):
                     yield rule, at + start, at + stop
+                value = _DEFAULT.match(content, at, end)
+                if (
+                    value
+                    and _SAYS.search(content, first, last)
+                    and (_is_given(value[1]) or is_given_words(value[1]))
+                ):
+                    yield ASSIGNED_PASSWORD, *value.span(1)
             at = end
 
 
@@ -75,6 +83,12 @@ _VALUE_LINE = linear.compile(
     rb"(?i)[ \t]*(?:[-+*][ \t]*)?(?:[\"']?(?:default(?:[ _]?value)?|value|val|content|string|data|text)[\"']?[ \t]*(?:=>|[:=])|<(?:value|string|default|content|data|val)\b[^<>\n]{0,60}>|[\"'`][^\"'`\n]{8,64}[\"'`],?[ \t\r]*(?:\n|\Z))"
 )
 """A line that gives a value to the name above it."""
+_DEFAULT = linear.compile(
+    rb"(?i)[ \t]*[\"']?(?:default(?:[ _]?value)?|value|val)[\"']?[ \t]*(?:=>|[:=])[ \t]*[\"']?([^\s\"'`(){}\[\],;]{6,64})[\"']?[ \t]*[),;}]{0,3}[ \t\r]*(?:\n|\Z)"
+)
+_SAYS = linear.compile(
+    rb"(?i)(?:pass(?:word|wd|phrase)|pwd|" + LOCAL_NAMES + rb")[\w-]{0,8}[\"'`]?[ \t]*[:,=]"
+)
 _ABOVE_ALONE = linear.compile(
     rb"(?i)(?:[:=][ \t]*[>|][-+]?|(?:pass(?:word|wd|phrase|code)|pwd|\bpw|"
     + LOCAL_NAMES
@@ -87,6 +101,7 @@ _ALONE = linear.compile(rb"[ \t]*(?:[-*+>:][ \t]+)?[`\"'*]{0,3}([^\s`\"'*]{6,64}
 def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
     """What a line holds, whatever is between it and the name."""
     yield from _phrases(line)
+    yield from ((ASSIGNED_PASSWORD, start, end) for start, end in given(line))
     if b"-" in line or b"/" in line:
         yield from _options(line)
     if b"(" in line or b"{" in line:
@@ -173,6 +188,9 @@ def _options(line: bytes) -> Iterator[tuple[str, int, int]]:
     ([], [])
     """
     users: bool | None = None
+    for match in _NET_USE.finditer(line):
+        if _is_given(match[1]) or is_given_words(match[1]):
+            yield ASSIGNED_PASSWORD, *match.span(1)
     for match in _OPTION_VALUE.finditer(line):
         letter, value = match[1], match[3]
         if letter and users is None:
@@ -180,10 +198,15 @@ def _options(line: bytes) -> Iterator[tuple[str, int, int]]:
         if letter and not users:
             continue
         plain = letter is None or letter in b"pP" or letter == b"pw"
-        if _is_given(value) and (plain or is_strong(value) or is_passphrase(value)):
+        if letter is None and is_given_words(value):
+            yield ASSIGNED_PASSWORD, *match.span(3)
+        elif _is_given(value) and (plain or is_strong(value) or is_passphrase(value)):
             yield (ASSIGNED if looks_made(value) else ASSIGNED_PASSWORD), *match.span(3)
 
 
+_NET_USE = linear.compile(
+    rb"(?i)\bnet(?:\.exe)?[ \t]+use[ \t][^\n]{1,160}/u(?:ser)?:\S{1,64}[ \t]+[\"']?([^\s\"'/*][^\s\"']{5,63})"
+)
 _OPTION_VALUE = linear.compile(
     rb"(?:\A|[ \t\"'\[(,])(?:-(pw|[pPwWA])(?:[ \t=]|[\"'],[ \t]*[\"']|)"
     rb"|(?:--?|/)([A-Za-z-]{0,24}(?i:pass(?:word|wd|phrase)?|pwd)|(?i:p))(?:[ \t=:]|[\"'],[ \t]*[\"']))"

@@ -49,7 +49,7 @@ _QUOTED = rb"([^\s\"'`\\<][^\s\"'`\\]{3,127})(?:[\"'`]|\\\")"
 _UNQUOTED = (
     rb"([^\s\"'`<>;,(){}\[\]]{4,128})"  # all of them, up to 128: what follows is no value, or is behind a blank
     rb"(?=\r?\n|\Z|[;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]"
-    rb"|[ \t]{1,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=))"
+    rb"|[ \t]{1,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)|,[a-z_]+=)"
 )
 _VALUE = _OPENED + rb"(?:" + _MARK + _QUOTED + rb"|" + _UNQUOTED + rb")"
 PASSWORD = linear.compile(
@@ -79,7 +79,7 @@ PASSWORD_GATE = (
     )
     + rb"(?:"
     + _MARK
-    + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
+    + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]|,[a-z_]+=))"
 )
 LOCAL_GATE = rb"(?:" + LOCAL_NAMES + rb")" + _TAIL + rb"[ \t]{0,16}[=:>(,|]"
 _AT = re2.compile(b"(?i)" + _NAMES)
@@ -276,7 +276,11 @@ def _no_password(match: linear.Match, value: bytes, *, human: bool, quoted: bool
     name = match[1].lower()
     if value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower())):
         return "its own name"
-    if IS_LOCAL.fullmatch(value) and (quoted or IS_LOCAL.fullmatch(name)):
+    if (
+        IS_LOCAL.search(value)
+        and not _DIGIT.search(value)
+        and (quoted or not value.isascii() or IS_LOCAL.fullmatch(name))
+    ):
         return "a translation of its name"
     return ""
 

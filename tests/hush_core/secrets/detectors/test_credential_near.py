@@ -49,6 +49,40 @@ def labelled(content: str, value: str) -> bool:
     spans = [(start, end) for _, start, end in own_findings(text, [])]
     return any(start <= at and at + len(value) <= end for start, end in spans)
 
+GIVEN = [
+    'db_pass <- "winter_is_nearly_over"', "password=tea leaves never lie", "password: await hash('liverpool-fc', 10),",
+    '{ "name": "j_password", "value": "my dog eats pears" }', "password: String(env.DB_PW ?? 'NestJS-Katze'),",
+    "ssh('h', 'root', password: %q{RedBarnBlueSky})", "пароль = Dynamo-Kyiv1", '# the password is "sheep count themselves asleep"',
+    "<user>ada</user><pw>My aunt collects spoons</pw>", 'admin-password: !!str "spiral notebook penguin"',
+    r'"password": "\u0062\u006c\u0061\u0075\u0065\u0072"', r"export SSHPASS=$'\x42\x61\x73\x68\x26\x5a\x73'",
+    "net use Z: \\\\nas\\f /user:CORP\\scan bright-yellow-canoe /p:no", "const DB_PASSWORD: [u8; 9] = [102, 114, 111, 103, 32, 108, 111, 103, 115];",
+    "//nas/media /mnt cifs username=berg,password=Familie77,uid=1000", "const f = ['#user', '#pass'];\nconst v = ['lena', 'insta_Lena01'];",
+    "INSERT (name, secret) VALUES (?, ?) [user, password]\n- [broker, pebble.canyon.echo.four]", "log in with the password ubs35zknrpsao05 until then",
+    'add_argument("--password",\n    default="Sunny_Otter9")', "service   account   secret\ninflux    ada       EKZpzAp1kJnkqx",
+]  # fmt: skip
+"""Each ends, but for quotes and what follows, in what is found."""
+VALUES = [
+    "winter_is_nearly_over", "tea leaves never lie", "liverpool-fc", "my dog eats pears", "NestJS-Katze", "RedBarnBlueSky", "Dynamo-Kyiv1",
+    "sheep count themselves asleep", "My aunt collects spoons", "spiral notebook penguin", r"\u0062\u006c\u0061\u0075\u0065\u0072",
+    r"\x42\x61\x73\x68\x26\x5a\x73", "bright-yellow-canoe", "102, 114, 111, 103, 32, 108, 111, 103, 115", "Familie77", "insta_Lena01",
+    "pebble.canyon.echo.four", "ubs35zknrpsao05", "Sunny_Otter9", "EKZpzAp1kJnkqx",
+]  # fmt: skip
+NOT_GIVEN = [
+    '"password": "Please enter it again"', 'password = "user_data"', 'password = "auth.login.title"', 'db_pass <- "render_panel_form"', "resetPassword: 'Neuer Versuch noch heute'",
+    'const fields = ["user", "password"];\nconst labels = ["name", "word"];', 'password: t("shown when it expires")', "pass to `func_and_grad`",
+    'open("user", "password")\ncall(["https://h/x", "/tmp/yyy"])', "passwordHint: 'ein langes altes Wort'", "const PASSWORD_TABLE: [u8; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "value"), zip(GIVEN, VALUES, strict=True), ids=VALUES)
+def test_words_and_bytes_given_to_a_passwords_name_are_found(line, value):
+    assert labelled(f"import os\n{line}\nz = 1\n", value)
+
+
+@pytest.mark.parametrize("line", NOT_GIVEN)
+def test_messages_names_and_paths_given_to_it_are_not(line):
+    assert not list(own_findings(f"import os\n{line}\nz = 1\n".encode(), []))
+
 
 @pytest.mark.parametrize("value", [STRONG, PHRASE])
 @pytest.mark.parametrize("form", WRAPPED + APART + LANGUAGES + OPTIONS + COLUMNS)

@@ -92,6 +92,7 @@ NEITHER = {
     "word of an extractor": "xgettext --keyword=pgettext:1c,2 a.py",
     "store of keys": "keytool -importcert -keystore validations-truststore.p12 -alias ca",
     "message of words": "'password' => 'El valor es incorrecto',",
+    "value that Terraform does not know yet": '"user_data.secret": "74D93920-ED26-11E3-AC10-0800200C9A66",',
     "message in lower case": "'password' => 'please enter some value',",
     "message with a digit": '"password": "Enter at least 8 characters",',
     "title of a field": 'password = "Kennwort 2 wiederholen"',
