@@ -9,7 +9,6 @@ from hush_core.certificate.document import TABLES, Facts
 from hush_core.certificate.mechanism import needs_no_rounds
 from hush_core.certificate.redaction import REDACTED, check_redacted
 from hush_core.certificate.tables import EMPTY_WITHOUT_ROUNDS
-from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.roles import (
     CERTIFIED,
     HELD_OUT,
@@ -18,7 +17,7 @@ from hush_core.weights.roles import (
     assign_roles,
     tagged_examples,
 )
-from hush_core.weights.settings import capacity_rule
+from hush_core.weights.settings import capacity_rule, largest_useful_c, unit_capacities
 
 SUMMED = 1e-9
 """Relative: two orders of summation."""

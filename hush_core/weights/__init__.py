@@ -4,7 +4,6 @@
 >>> s.weights, s.objective, s.upper_bound, s.gap                # doctest: +SKIP
 """
 
-from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.choice import (
     EntryFacts,
     Predicted,
@@ -19,11 +18,18 @@ from hush_core.weights.choice import (
     values_redacted,
 )
 from hush_core.weights.coverage import Coverage
-from hush_core.weights.equal_weight import paper_weights
 from hush_core.weights.law import Law, shifts, signal_of, unlike_examples
-from hush_core.weights.loss import binding_secrets, lost_examples
-from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
-from hush_core.weights.recommendation import RULE, drowns, goes_on_below, recommended
+from hush_core.weights.loss import binding_secrets, lost_examples, relaxations, relaxed_weights
+from hush_core.weights.rates import (
+    RULE,
+    drowns,
+    expected_distinct,
+    goes_on_below,
+    largest_batch,
+    paper_weights,
+    recommended,
+    sampling_rates,
+)
 from hush_core.weights.roles import assign_roles, check_untagged, tagged_examples, text_order, with_role
 from hush_core.weights.settings import (
     CapacityRule,
@@ -32,10 +38,11 @@ from hush_core.weights.settings import (
     WeightObjective,
     WeightSettings,
     capacity_rule,
+    largest_useful_c,
+    unit_capacities,
     weight_settings,
 )
 from hush_core.weights.solve import Weights, solve_weights
-from hush_core.weights.target_relaxation import relaxations, relaxed_weights
 from hush_core.weights.weighing import Weighing, weigh
 
 __all__ = [

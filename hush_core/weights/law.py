@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from hush_core.weights.capacities import unit_capacities
+from hush_core.weights.settings import unit_capacities
 from hush_core.weights.solve import solve_weights
 
 MEASURED = ((0.0, 0.126, 0.069), (0.03, 0.040, 0.031), (0.1, 0.008, 0.026), (1.0, 0.0, 0.026))

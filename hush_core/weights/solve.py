@@ -9,10 +9,16 @@ import polars as pl
 
 from hush_core.errors import CertificationError
 from hush_core.weights.coverage import Coverage, dual_value, most_distinct
-from hush_core.weights.program import WeightProgram, build_program, scaled
-from hush_core.weights.reduction import Reduced, reduce_program
-from hush_core.weights.repair import LEAST, repair, scale_down, without_dust
-from hush_core.weights.solvers import TOLERANCE, solve_glop, solve_pdlp
+from hush_core.weights.program import Reduced, WeightProgram, build_program, reduce_program, scaled
+from hush_core.weights.solvers import (
+    LEAST,
+    TOLERANCE,
+    repair,
+    scale_down,
+    solve_glop,
+    solve_pdlp,
+    without_dust,
+)
 
 SIMPLEX_EDGES = 12_000
 """Cores with up to so many edges go to GLOP, exact; larger ones to PDLP and the repair."""

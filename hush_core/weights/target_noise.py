@@ -23,9 +23,8 @@ from hush_core.accounting import noise_for_all
 from hush_core.accounting.inverse import count_of_hazard, largest_hazard
 from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
-from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.rates import largest_batch, sampling_rates
-from hush_core.weights.settings import Mechanism
+from hush_core.weights.settings import Mechanism, largest_useful_c, unit_capacities
 
 Solve = Callable[[np.ndarray], np.ndarray]
 """Capacities (m,) → the best weights (n,) under them."""

@@ -17,11 +17,10 @@ import polars as pl
 from hush_core.accounting import largest_expected_count, noise_for_all
 from hush_core.errors import InputError
 from hush_core.progress import Progress
-from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.coverage import LEAST_SHARE, Coverage
 from hush_core.weights.rates import sampling_rates
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, assign_roles, certified_edges, with_role
-from hush_core.weights.settings import Mechanism, WeightSettings
+from hush_core.weights.settings import Mechanism, WeightSettings, largest_useful_c, unit_capacities
 from hush_core.weights.solve import solve_weights
 from hush_core.weights.target_noise import fit_noise
 

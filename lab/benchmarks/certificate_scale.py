@@ -42,7 +42,7 @@ from hush_core.accounting.noise_search import gaussian_noise
 from hush_core.certificate import recheck
 from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
-from hush_core.weights.repair import repair
+from hush_core.weights.solvers import repair
 from lab import figures
 
 ROUNDS, RATE = 2000, 2048 / 1.5e6

@@ -20,7 +20,7 @@ from hush_core.weights import (
     unit_capacities,
     weigh,
 )
-from hush_core.weights.target_relaxation import raised_target
+from hush_core.weights.loss import raised_target
 
 SETTINGS = WeightSettings(rule="normal_quantiles", c=0.3)
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sizes import examples
 
 from hush_core.weights import solve, solve_weights
-from hush_core.weights.program import build_program
-from hush_core.weights.reduction import reduce_program
+from hush_core.weights.program import build_program, reduce_program
 from hush_core.weights.solvers import solve_glop
 
 programs = st.tuples(

@@ -13,8 +13,8 @@ from sizes import examples, seeds
 from hush_core.errors import InputError
 from hush_core.weights import largest_useful_c, solve, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
-from hush_core.weights.repair import repair, scale_down
 from hush_core.weights.solve import _dual_bound
+from hush_core.weights.solvers import repair, scale_down
 
 
 def graph(pairs):
