@@ -263,3 +263,9 @@ def test_a_baseline_that_does_not_fit_is_refused_before_anything_is_written(repo
     with pytest.raises(InputError, match="another version"):
         report(FILES, baseline=tmp_path / "b.json")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_a_file_is_one_clear_refusal(report, tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match="name a folder"):
+        report(FILES)
