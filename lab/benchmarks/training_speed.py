@@ -274,7 +274,9 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-bf16", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--times", type=int, default=1, help="micro-batches so many times as large: fill a GPU")
+    parser.add_argument(
+        "--times", type=int, default=1, help="micro-batches so many times as large: fill a GPU"
+    )
     parser.add_argument("--peak-tflops", type=float, default=67.0, help="fp32 of an H200 SXM, without TF32")
     parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--untied", action="store_true", help=argparse.SUPPRESS)

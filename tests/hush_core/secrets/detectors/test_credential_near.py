@@ -49,6 +49,7 @@ def labelled(content: str, value: str) -> bool:
     spans = [(start, end) for _, start, end in own_findings(text, [])]
     return any(start <= at and at + len(value) <= end for start, end in spans)
 
+
 GIVEN = [
     'db_pass <- "winter_is_nearly_over"', "password=tea leaves never lie", "password: await hash('liverpool-fc', 10),",
     '{ "name": "j_password", "value": "my dog eats pears" }', "password: String(env.DB_PW ?? 'NestJS-Katze'),",
