@@ -152,7 +152,7 @@ _LIST = linear.compile(
     rb"[\[({][ \t]*([^\[\](){}\n]{5,400}?)[ \t]*[\])}]|(?://|#|--)[ \t]{0,4}([\w, -]{5,200})(?:\n|\Z)"
 )
 _LISTED = linear.compile(rb"[#:@]?[A-Za-z_\x80-\xff][\w .-]{0,40}")
-_NO_LITERAL = re.compile(rb"/.*|[a-z_ ]*|.*(?:://|[\\'\"]).*")
+_NO_LITERAL = linear.compile(rb"/.*|[a-z_ ]*|.*(?:://|[\\'\"]).*")
 
 
 def _is_literal(content: bytes, start: int, end: int, quoted: bool) -> bool:
