@@ -5,8 +5,7 @@ pool of one of them: that with the most examples, and the first of several such.
 as well. So a unit may be in several items: its own and at most one for every larger or equal unit with which it
 shares an example (docs/mechanisms.md, Proposition M4).
 
-Group privacy's items: at most k examples of every secret, chosen without looking at text.
-
+`bounded_choice` gives group privacy's items: at most k examples of every secret, chosen without looking at text.
 Examples are gone through in an order that the number of examples alone decides, and each is taken unless one of its
 secrets has k already. That works for examples with several owners (Ganesh et al. 2025 select so), and for one owner
 it takes k of the unit's records at random (Chua et al. 2024, Algorithm 1, lines 4-7).

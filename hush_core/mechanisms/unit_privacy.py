@@ -4,11 +4,9 @@ Two runs are neighbours if they differ in whether all items that hold one secret
 (`hush_core/accounting/dp`). The pair of a round is the mixture N(K, σ²) against N(0, σ²) itself, for any rates. So
 a unit with several items costs no more than it must: no lemma on groups is used.
 
-What the usual lemma on group privacy would ask, to compare with: hush plans by the mixture itself.
-
-A mechanism that is (ε, δ)-DP for one item is (kε, δ·(e^{kε} − 1)/(e^ε − 1))-DP for k of them (Vadhan 2017, Lemma
-2.2; Chua et al. 2024, Proposition 1). Read backwards: (ε, δ) for units of k items follows from
-(ε/k, δ·(e^{ε/k} − 1)/(e^ε − 1)) for one.
+`noise_by_lemma` is what the usual lemma on group privacy would ask, to compare with. A mechanism that is (ε, δ)-DP
+for one item is (kε, δ·(e^{kε} − 1)/(e^ε − 1))-DP for k of them (Vadhan 2017, Lemma 2.2; Chua et al. 2024,
+Proposition 1). Read backwards: (ε, δ) for units of k items follows from (ε/k, δ·(e^{ε/k} − 1)/(e^ε − 1)) for one.
 """
 
 from __future__ import annotations

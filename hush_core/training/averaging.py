@@ -2,7 +2,7 @@
 
 All of it is a function of releases and of untagged or public text: post-processing, for which nothing is charged.
 
-AdamW for gradients with noise of known variance (DP-AdamBC, Tang, Shpilevskiy & Lécuyer 2024).
+`NoisyAdam` is AdamW for gradients with noise of known variance (DP-AdamBC, Tang, Shpilevskiy & Lécuyer 2024).
 
 Adam divides by the root of its second moments. Of a private gradient these are signal plus Φ = (σC/B)², and where Φ
 is the larger, every coordinate is divided by the same number: the step is momentum SGD. Subtracting Φ, which is

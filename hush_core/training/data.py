@@ -3,7 +3,7 @@
 An example is one sequence. A causal model predicts every next token; a masked model predicts 15 % of the
 tokens, chosen again whenever the example is drawn (Devlin et al. 2019), and only those reach its head.
 
-Which tokens of a prompted text are learned: those that encode a byte of a completion, in part or whole.
+Of a prompted text those tokens are learned that encode a byte of a completion, in part or whole.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A network with its tokenizer and its objective: texts in, one loss per example out.
 
-The mean loss of one text by itself, in nats a predicted token: the log of its perplexity.
+`loss_by_itself` gives the mean loss of one text, in nats a predicted token: the log of its perplexity.
 """
 
 from __future__ import annotations

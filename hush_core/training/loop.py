@@ -1,14 +1,12 @@
 """Lightning's loop around a module of ours: quiet, and ended by a signal or a reason after a whole round.
 
-Which parameters the certified rounds leave as they are: fewer trained numbers take up less noise.
+`frozen` says which parameters the certified rounds leave as they are. The noise of a round has length σC√d over d
+trained numbers, and the clipped sum at most BC whatever d is: fewer trained numbers take up less noise.
 
-The noise of a round has length σC√d over d trained numbers, and the clipped sum at most BC whatever d is.
-
-What the interpreter and the C library would do between the steps of a training, and need not.
-
-Clipping makes thousands of small objects a micro-batch: every so often Python's collector walks all objects of the
-process for them, transformers' and torch's own among them, and finds nothing. And glibc hands large blocks back as
-soon as they are freed, to have them zeroed page by page when the next micro-batch asks for them. What both cost:
+`steady_memory` stops what the interpreter and the C library would do between the steps, and need not. Clipping
+makes thousands of small objects a micro-batch: every so often Python's collector walks all objects of the process
+for them, transformers' and torch's own among them, and finds nothing. And glibc hands large blocks back as soon as
+they are freed, to have them zeroed page by page when the next micro-batch asks for them. What both cost:
 docs/training.md, "What it costs".
 """
 

@@ -1,6 +1,6 @@
 """Low-rank adapters (Hu et al. 2021) through peft: put in, saved alone, merged into the weights.
 
-DoRA (Liu et al. 2024) as layers whose every parameter has an exact gradient for each example.
+`ExactDora` is DoRA (Liu et al. 2024) as layers whose every parameter has an exact gradient for each example.
 
 y = m · (Wx + s·BAx)/‖W + s·BA‖ + b, row by row, the norm taken as a constant (the paper's §4.3, and as peft does).
 peft computes the same in another order: it runs B and A on the identity to get the norm, which is no example's, and

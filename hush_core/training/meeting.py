@@ -4,7 +4,7 @@ A rank says that its machine has begun it by a file in the run's private folder;
 when all are joined. A machine that never begins its ranks, or is not reached over the interface, ends the run in a
 line.
 
-How a run in several processes ends that did not succeed: by which rank, and why, in one line.
+`raise_failure` says in one line by which rank a run in several processes failed, and why.
 """
 
 from __future__ import annotations

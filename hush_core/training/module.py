@@ -255,7 +255,7 @@ class PrivateModule(_ManualModule):
         return mean
 
     def _on_host(self, total: Tensor) -> Tensor:
-        """Itself, where it is there already; else in pinned memory, to which a GPU copies twenty times as fast."""
+        """Itself, where it is there already; else in pinned memory, from which and to which a GPU copies faster."""
         if total.device.type == "cpu":
             return total
         if self._host is None:

@@ -1,6 +1,6 @@
 """Gaussian noise from AES-256, and the fixed grid on which a noisy sum is released.
 
-Rows of C·G on the grid, and what is read of the released ones.
+`CorrelatedRows` makes rows of C·G on the grid, and reads the released ones.
 
     rows = CorrelatedRows(strategy, size=p, grid=grid)
     row = rows.mix(total)                # Σ_s c_s·g_{t−s}, every term on the grid: add rounded noise to it, release

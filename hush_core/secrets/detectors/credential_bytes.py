@@ -1,8 +1,8 @@
 r"""Keys that are spelled byte by byte: arrays of numbers, escapes in strings, pairs of hexadecimal digits.
 
 Random bytes are no text, so what counts is the name beside them (`aesKey`, `seed`, `SecretKeySpec`), and that there are
-16, 24, 32, 48 or 64 of them. An array with an answer beside it is a test vector; S-boxes, tables and pictures are
-longer, shorter, or counted.
+16, 24, 32, 48 or 64 of them. Under a password's name 8 characters or more count. An array with an answer
+beside it is a test vector; S-boxes, tables and pictures are longer, shorter, or counted.
 
 >>> drawn = bytes.fromhex("57abe5091c7f23d8946be08235c1fa4d")
 >>> go = b"var aesKey = []byte{" + b", ".join(b"0x%02x" % byte for byte in drawn) + b"}\n"

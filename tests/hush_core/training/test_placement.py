@@ -5,20 +5,44 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from tiny_models import tiny_model
 from torch import nn
 
-from hush_core.config import ByteGptModel, LoraConfig
-from hush_core.training import byte_gpt, with_lora
+from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
+from hush_core.plan import ProtectionPlan
+from hush_core.training import byte_gpt, run, with_lora
 from hush_core.training.data import Objective
-from hush_core.training.placement import computed_alone, items_that_hold, longest_input
+from hush_core.training.placement import computed_alone, items_that_hold, longest_input, same_kernels
 from hush_core.training.rounds import items_at_once, padded_length
 
 
 def gpt(context=40):
     return byte_gpt(ByteGptModel(layers=2, width=32, heads=2), context, seed=1)
+
+
+def test_on_a_gpu_all_of_a_run_takes_kernels_that_add_in_a_fixed_order(tmp_path, monkeypatch):
+    """Tried without a GPU: the run is told of one. What was set before is set again, however the run ends."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(row):
+        seen.append(torch.are_deterministic_algorithms_enabled())
+        if row["round"] == 1:
+            raise Stop
+
+    seen = []
+    monkeypatch.setattr(run, "same_kernels", lambda device: same_kernels(torch.device("cuda")))
+    plan = ProtectionPlan(np.full(8, 0.5), 0.5, 4, 4, 1.0, "best", pl.DataFrame())
+    settings = TrainConfig(rounds=4, batch=4, learning_rate=1e-2, micro_batch=4)
+    with pytest.raises(Stop):
+        run.fit_private(plan, [b"abcdefgh"] * 8, gpt(), settings, tmp_path, watch=stop)
+    assert seen == [True, True] and not torch.are_deterministic_algorithms_enabled()
+    with same_kernels(torch.device("cpu")):
+        assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.few(2)
