@@ -28,7 +28,7 @@ from hush_core.secrets.detectors.credential_public import (
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id
-from hush_core.secrets.detectors.credential_words import tells, words
+from hush_core.secrets.detectors.credential_words import names_a_digest, names_a_page, tells, words
 from hush_core.secrets.detectors.rejected import rejected
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
@@ -129,11 +129,13 @@ def _nobodys(value: bytes, before: bytes) -> str:
         return "a placeholder"
     if is_shown(before) or is_public_key(value) or is_key_id(value, before):
         return "public: a key's public part, its id, or what a protocol shows"
+    if names_a_page(before) or names_a_digest(value, before) or b"EXAMPLE" in value:
+        return "a token of a page or a request, a digest, or an example, as its name or itself says"
     return "an address" if _HOST.fullmatch(value) else ""
 
 
 _SECRET_OPTION = re.compile(
-    rb"(?i)(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key)"
+    rb"(?i)(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key(?!-?ids?\b))"
     rb"(?![a-z]*-?(?:words?|opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}\Z"
 )
 """The name of an option, of 60 letters at most, that takes a secret, and not its file or length."""

@@ -184,7 +184,7 @@ _PREFIXED = (
     ("mailersend-key", rb"mlsn\.", _HEX, 40), ("mailgun-api-key", rb"(?:pubkey|key)-", _HEX, 30), ("mailgun-signing", rb"[0-9a-f]{32}-[0-9a-f]{8}-", _HEX, 8),
     ("mandrill-key", rb"md-", _URL, 22), ("mapbox-token", rb"[st]k\.eyJ", _DOTTED, 40),
     ("mercadopago-token", rb"APP_USR-|TEST-[0-9]{10,20}-", rb"[0-9a-f-]", 40), ("mergify-key", rb"mka_", _BASE62, 32),
-    ("mongodb-atlas", rb"mdb_(?:sa|sk)_[a-z]{2}_", _URL, 30), ("midtrans-key", rb"(?:SB-)?Mid-server-", _URL, 20), ("neon-key", rb"napi_", _BASE62, 32),
+    ("nats-seed", rb"S[ACNOUX]A", rb"[A-Z2-7]", 55), ("mongodb-atlas", rb"mdb_(?:sa|sk)_[a-z]{2}_", _URL, 30), ("midtrans-key", rb"(?:SB-)?Mid-server-", _URL, 20), ("neon-key", rb"napi_", _BASE62, 32),
     ("netlify-token", rb"nf[pcou]_", _BASE62, 32), ("netlify-old-token", rb"NF-", _BASE62, 30), ("new-relic-any", rb"NR(?:AK|AA|II|IQ|BR|RA|SP|AL|JS)-", _URL, 16),
     ("notion-token", rb"(?:ntn|secret)_", _BASE62, 36), ("npm-token", rb"npm_", _BASE62, 30),
     ("nuget-key", rb"oy2", _BASE36, 43), ("nvidia-key", rb"nvapi-", _URL, 40), ("octopus-key", rb"API-", rb"[A-Z0-9]", 24),

@@ -43,6 +43,9 @@ from hush_core.secrets.detectors.credential_words import (
     STRONG,
     TELLING_ENDS,
     is_bare_id,
+    names_a_digest,
+    names_a_page,
+    names_an_id,
     own_verdict,
     verdict,
     words,
@@ -177,6 +180,7 @@ _PUBLIC_BY_ITSELF = (
     ("a path", lambda token, core: is_path(token)),
     ("cut short by its writer", lambda token, core: b"..." in token),
     ("a domain", lambda token, core: b"xn--" in token),
+    ("an example of a manual, as it says", lambda token, core: b"EXAMPLE" in token),
 )
 """Filters of a run by itself: what it is, and whether it is that."""
 
@@ -211,8 +215,11 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
     said = verdict(before[-BEFORE:] + (prefix if not made else b""))
     if said and (made or made_body) in ("hex", "uuid"):
         said = own_verdict(before)
-    if made in ("hex", "uuid", "plain") and is_bare_id(before):
+    digits = made in ("hex", "uuid", "plain")
+    if (digits and is_bare_id(before)) or names_an_id(before, digits=digits):
         return rejected("an id, as its name says", token)
+    if names_a_page(before) or names_a_digest(token, before):
+        return rejected("a token of a page or a request, or a digest, as its name says", token)
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:

@@ -23,7 +23,7 @@ from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
 NEAR_GATE = (
-    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|(?:\b|_)pw\b|[ \t\"'](?:-[uld]|--?user(?:name)?)[ =\"',][^\n]{1,96}[ \t\"']-[pwa]|"
+    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|connect\(|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|(?:\b|_)pw\b|[ \t\"'](?:-[uld]|--?user(?:name)?)[ =\"',][^\n]{1,96}[ \t\"']-[pwa]|"
     + LOCAL_NAMES
     + rb")"
 )
@@ -59,7 +59,7 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
             alone = _ABOVE_ALONE.search(content, first, at) and _ALONE.fullmatch(content, at, end)
             if alone and _is_given(alone[1]):
                 yield ASSIGNED_PASSWORD, *alone.span(1)
-            if _VALUE_LINE.match(content, at, end):
+            if _VALUE_LINE.match(content, at, end) and not _of_one_list(content[first:last], content[at:end]):
                 for rule, start, stop in by_line(_on_line, content[at:end]):
                     yield rule, at + start, at + stop
                 value = _DEFAULT.match(content, at, end)
@@ -70,6 +70,15 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
                 ):
                     yield ASSIGNED_PASSWORD, *value.span(1)
             at = end
+
+
+def _of_one_list(name: bytes, value: bytes) -> bool:
+    """Whether two lines list names of one kind: `'ldap_bind',` and below it `'ldap_close',`."""
+    one, other = _ITEM.fullmatch(name), _ITEM.fullmatch(value)
+    return one is not None and other is not None and one[1][:4] == other[1][:4]
+
+
+_ITEM = linear.compile(rb"[ \t]*[\"']([A-Za-z]\w{3,63})[\"'],?[ \t\r]*\n?")
 
 
 def _is_ascii85(line: bytes) -> bool:
@@ -84,10 +93,10 @@ _VALUE_LINE = linear.compile(
 )
 """A line that gives a value to the name above it."""
 _DEFAULT = linear.compile(
-    rb"(?i)[ \t]*[\"']?(?:default(?:[ _]?value)?|value|val)[\"']?[ \t]*(?:=>|[:=])[ \t]*[\"']?([^\s\"'`(){}\[\],;]{6,64})[\"']?[ \t]*[),;}]{0,3}[ \t\r]*(?:\n|\Z)"
+    rb"(?i)[ \t]*[\"']?(?:default(?:[ _]?value)?|value|val)[\"']?[ \t]*(?:=>|[:=])[ \t]*[\"']?([^\s\"'`(){}\[\],;]{6,64}|[a-z]{3,12}(?: [a-z]{3,12}){2,7})[\"']?[ \t]*[),;}]{0,3}[ \t\r]*(?:\n|\Z)"
 )
 _SAYS = linear.compile(
-    rb"(?i)(?:pass(?:word|wd|phrase)|pwd|" + LOCAL_NAMES + rb")[\w-]{0,8}[\"'`]?[ \t]*[:,=]"
+    rb"(?i)(?:pass(?:word|wd|phrase)|pwd|" + LOCAL_NAMES + rb")[\w-]{0,8}[\"'`]?[ \t]*(?:[:,=]|\r?\n)"
 )
 _ABOVE_ALONE = linear.compile(
     rb"(?i)(?:[:=][ \t]*[>|][-+]?|(?:pass(?:word|wd|phrase|code)|pwd|\bpw|"
@@ -156,7 +165,8 @@ def _phrases(line: bytes) -> Iterator[tuple[str, int, int]]:
             yield ASSIGNED_PASSWORD, start, end
     for match in _WORDS.finditer(line):
         start, end = match.span(1)
-        if _NAMED_WORDS.search(line[max(0, match.start() - 48) : start]) and is_chosen(match[1]):
+        before = line[max(0, match.start() - 96) : start]
+        if is_chosen(match[1]) and (_NAMED_WORDS.search(before[-48:]) or _TAKES_WORDS.search(before)):
             yield ASSIGNED_PASSWORD, start, end
 
 
@@ -165,10 +175,18 @@ _WORDS = linear.compile(
 )
 """Words with blanks between, in quotes or to the line's end."""
 _NAMED_WORDS = linear.compile(
-    rb"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|psk|(?:\b|[_-])pw|" + LOCAL_NAMES + rb")[\w-]{0,8}"
+    rb"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|psk|secret(?:[_-]?key)?|(?:\b|[_-])pw|"
+    + LOCAL_NAMES
+    + rb")[\w-]{0,8}"
     rb"(?:[\"'\]]?[ \t]*(?:=>|:=|[:=]|\()|[\"'],|[^=\n]{0,16}(?:default|value)[\"']?[ \t]*[:=]|[^=>\n]{0,8}>)[ \t]*[\"'`>]?\Z"
 )
 """The name of a password that is directly before them."""
+_TAKES_WORDS = linear.compile(
+    rb"(?i)(?:[ \t](?:-[pPwak]|-pw|--?[\w-]{0,24}pass[\w-]{0,12})[ \t=]?|<<<[ \t]*|pass:|\b(?:htpasswd|wpa_passphrase)[ \t][^\n\"']{1,64}"
+    rb"|secret\w{0,12}(?:[.:]{1,2}\w{1,16})?\(|(?:login|connect|auth\w{0,16}|sign_?in|log_?on|credentials?)[ \t]*=?\([^()\n]{0,64}[\"'],[ \t]*"
+    rb"|(?:pass|pwd)[^\n]{0,24}(?:send_?keys|type|fill|set_?value)\(|(?:pass\w{0,8}|pwd)[\"')\]]{0,3}(?:[ \t]*(?:\|\||\?\?|\?:|\bor\b)[ \t]*|:-|:)|\b(?:requirepass|masterauth)[ \t]+)[\"'`]\Z"
+)
+"""An option, a call or a command that takes them for a password."""
 
 
 def _is_given(value: bytes) -> bool:

@@ -29,7 +29,7 @@ from hush_core.secrets.detectors.credential_public import (
     says_placeholder,
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
-from hush_core.secrets.detectors.credential_words import words
+from hush_core.secrets.detectors.credential_words import names_a_digest, names_a_page, words
 from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
@@ -48,7 +48,7 @@ _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
 _QUOTED = rb"([^\s\"'`\\<][^\s\"'`\\]{3,127})(?:[\"'`]|\\\")"
 _UNQUOTED = (
     rb"([^\s\"'`<>;,(){}\[\]]{4,128})"  # all of them, up to 128: what follows is no value, or is behind a blank
-    rb"(?=\r?\n|\Z|[;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]"
+    rb"(?=\r?\n|\Z|[;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}(?:[A-Za-z_./-]|\\\r?\n|&&[ \t])"
     rb"|[ \t]{1,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)|,[a-z_]+=)"
 )
 _VALUE = _OPENED + rb"(?:" + _MARK + _QUOTED + rb"|" + _UNQUOTED + rb")"
@@ -79,7 +79,7 @@ PASSWORD_GATE = (
     )
     + rb"(?:"
     + _MARK
-    + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]|,[a-z_]+=))"
+    + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t](?:[A-Za-z_./-]|\\\r?\n|&&)|&[a-z]|,[a-z_]+=))"
 )
 LOCAL_GATE = rb"(?:" + LOCAL_NAMES + rb")" + _TAIL + rb"[ \t]{0,16}[=:>(,|]"
 _AT = re2.compile(b"(?i)" + _NAMES)
@@ -250,8 +250,13 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
         line, max(0, match.start() - 12), match.start()
     ):
         return "the name is of something else: a path, an id, a length, a public key"
-    if is_shown(line[max(0, start - SHOWN) : start]):
+    before = line[max(0, start - SHOWN) : start]
+    if is_shown(before):
         return "what a protocol shows to everybody"
+    if names_a_page(before) or names_a_digest(value, before):
+        return "a token of a page or a request, or a digest, as its name says"
+    if b"EXAMPLE" in value:
+        return "an example of a manual, as it says"
     if b"..." in value:
         return "cut short by its writer"
     if tail[-1:] in ([b"sha"], [b"md"]) and looks_made(value):

@@ -79,7 +79,7 @@ PLACES = (
     # settings of services, with a blank after the word
     Place(rb"(?i)^[ \t]*(?:requirepass|masterauth|masteruser|rcon_password|sv_password|bindpw|rootpw|rootbindpw|userpw|credentials|auth_?pass|auth-pass|dbpasswd|dbpassword|password|passwd|passphrase|secret|psk|pass|authtoken|auth_token|license_?key|key|token|mailhub_?pass|AuthPass|SMTPPass|mail_password"
           rb"|snmp-server community|rocommunity|rwcommunity|community|enable (?:secret|password)|key-string|pre-shared-key|tacacs-server key|radius-server key|wpa_passphrase|sae_password|wep_key[0-9]|kerberos_password|userid_pass|cookie|stats auth [^\s:]{1,64}:|auth [^\s]{1,64}|user_?pass)[ \t]+(?:[057][ \t]+)?"
-          rb"[\"']?([^\s\"'=:{(\[]{3,256})[\"']?[ \t]*;?[ \t\r]*$",
+          rb"[\"']?([^\s\"'=:{(\[]{3,256})[\"']?(?:[ \t]+R[OW](?:[ \t]+\w{1,32})?)?[ \t]*;?[ \t\r]*$",
           rb"(?i:^[ \t]*(?:requirepass|masterauth|rcon_password|sv_password|bindpw|rootpw|rootbindpw|userpw|auth_?pass|auth-pass|dbpasswd|dbpassword|password|passwd|passphrase|secret|psk|pass|authtoken|auth_token|license_?key|mailhub_?pass|AuthPass|SMTPPass|mail_password"
           rb"|snmp-server community|rocommunity|rwcommunity|enable (?:secret|password)|key-string|pre-shared-key|tacacs-server key|radius-server key|wpa_passphrase|sae_password|wep_key[0-9]|stats auth [^\s:]{1,64}:)[ \t]+(?:[057][ \t]+)?[\"']?[^\s\"'=:{(\[]{3})", after_name=True),
     Place(rb"(?i)^[ \t]*(?:username|user)[ \t]+\S{1,64}[ \t]+(?:privilege[ \t]+[0-9]{1,2}[ \t]+)?(?:password|secret)[ \t]+(?:[05789][ \t]+)?(\S{3,256})", rb"(?i:^[ \t]*(?:username|user)[ \t]+\S{1,64}[ \t]+(?:privilege[ \t]+[0-9]{1,2}[ \t]+)?(?:password|secret)[ \t]+\S)"),

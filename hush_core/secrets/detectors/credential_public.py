@@ -17,6 +17,7 @@ from hush_core.secrets.detectors.credential_der import is_public_der
 from hush_core.secrets.detectors.credential_randomness import SHA1_DIGITS, looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id, is_mangled
 from hush_core.secrets.guessing.published import is_published
+from hush_core.secrets.guessing.words import word_bits
 
 _DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]")
 _PIN = linear.compile(rb"[\w.-]+/[\w./-]+@\Z")
@@ -46,6 +47,7 @@ _PART = (
 )
 _NUMBERED = re.compile(rb"_{0,2}+" + _PART + rb"++(?:[._-]" + _PART + rb"++)*+")
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LONG_PARTS = re.compile(rb"[A-Z]?[a-z]{2,}")
 CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
 """Bits a character of their words distinguish names from random letters; with digits between these more strictly."""
 _SHOWN = linear.compile(
@@ -87,7 +89,8 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
 
 
 def is_identifier(token: bytes) -> bool:
-    """Whether a token is a name in camel case, in parts or not: words of two letters and more, digits behind them.
+    """Whether a token is a name in camel case, in parts or not: words of two letters and more, digits behind them; or
+    four ninths of it are words of a language, one of five letters, and the rest acronyms.
 
     Of random letters and digits one in 6,000 of 20 characters is, of 16 one in 1,200: under a telling name those are
     found as passwords are.
@@ -95,6 +98,8 @@ def is_identifier(token: bytes) -> bool:
     >>> is_identifier(b"_failOnNullOrEmptyForEach"), is_identifier(b"Message2_O_OneOfCase.gpbUnsetOneOfCase")
     (True, True)
     >>> is_identifier(b"generateOAuth1Header"), is_identifier(b"flagArg1And2AreWords")
+    (True, True)
+    >>> is_identifier(b"RoCBertForMaskedLM"), is_identifier(b"Kolibri1ForCausalLM")
     (True, True)
     >>> is_identifier(b"qZxTvLwKdRbYpNsUeHcJmAgfXo"), is_identifier(b"x7Gq0TzLw4RbN9vKpY2c")
     (False, False)
@@ -108,7 +113,10 @@ def is_identifier(token: bytes) -> bool:
         if _NUMBERED.fullmatch(token)
         else 0.0
     )
-    return most > 0 and surprise(b" %b " % b" ".join(word.lower() for word in _WORDS.findall(token))) < most
+    if most > 0 and surprise(b" %b " % b" ".join(word.lower() for word in _WORDS.findall(token))) < most:
+        return True
+    parts = [part for part in _LONG_PARTS.findall(token) if part.lower().decode() in word_bits()]
+    return max(map(len, parts), default=0) >= 5 and 9 * sum(map(len, parts)) >= 4 * len(token)
 
 
 def is_fingerprint(token: bytes, before: bytes) -> bool:

@@ -90,6 +90,47 @@ def is_bare_id(before: bytes) -> bool:
     return _BARE_ID.search(before) is not None
 
 
+_ID_NAME = linear.compile(
+    rb"(?<![\w.-])(?:--([\w-]{1,48})[ \t=]|([A-Za-z_][\w.-]{0,48})[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*)[\"']?\Z"
+)
+_ID_ENDS = frozenset((b"id", b"ids", b"identifier"))
+_OF_KEYS = frozenset((b"key", b"keys", b"kms"))
+_PAGE_TOKEN = linear.compile(
+    rb"(?i)(?:next|continuation|starting|change|lock|idempotency|pag(?:e|ing|ination)|client_?-?request)[_-]?(?:page|sync)?[_-]?token[\"'\]]{0,2}(?:[ \t]*(?:[:=,(]|=>)[ \t]*|[ \t])[\"']?\Z"
+)
+_HEX = re.compile(rb"[0-9A-Fa-f]{8,64}")
+_TYPE_NAME = linear.compile(
+    rb"(?i)(?:[\"']\w{1,32}::\w{1,48}::[\w:]{1,64}[\"']|\bserial_?number[\"']?)[ \t]*[:=][ \t]*[\"']?\Z"
+)
+
+
+def names_an_id(before: bytes, *, digits: bool) -> bool:
+    """Whether a value's own name, or option, says that it is the id of something that is no secret: `environmentId`,
+    `--comment-id`, `TargetKeyId`. digits: the value is hexadecimal; else only a key's id is believed, as others may
+    hold what opens something.
+
+    >>> [names_an_id(b, digits=True) for b in (b'"policyId": "', b"--comment-id ", b"session_id=", b"secret_id: ", b"bid: ")]
+    [True, True, False, False, False]
+    >>> [names_an_id(b, digits=False) for b in (b'"policyId": "', b"keyId: ", b"accessKeyId: ")]
+    [False, True, False]
+    """
+    name = _ID_NAME.search(before)
+    named = words((name[1] or name[2]) if name else b"")
+    if not named or named[-1] not in _ID_ENDS or any(tells(w) and w not in _OF_KEYS for w in named):
+        return False
+    return named[-2:-1] == [b"key"] or (digits and len(named) > 1)
+
+
+def names_a_page(before: bytes) -> bool:
+    """Whether the name is of a token for the next page of a list, or for a request that is sent again: `NextToken`."""
+    return _PAGE_TOKEN.search(before) is not None
+
+
+def names_a_digest(value: bytes, before: bytes) -> bool:
+    """Whether a value is hexadecimal digits under the name of a type, `"AWS::EC2::KeyPair"`, or a certificate's number."""
+    return _HEX.fullmatch(value) is not None and _TYPE_NAME.search(before) is not None
+
+
 def words(text: bytes) -> list[bytes]:
     """The words of names in a text, in lower case.
 

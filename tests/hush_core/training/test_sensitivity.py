@@ -145,7 +145,9 @@ def test_ghost_norms_of_long_fp32_sums_without_a_charge_are_caught(monkeypatch):
     monkeypatch.setattr(sums, "COARSE", 1.0)  # whose charge would hide it
     monkeypatch.setattr(norms, "gamma", lambda terms: 0.0)
     monkeypatch.setattr(norms, "BLOCK", 1 << 20)
-    assert constant(64, 65536, 8, weight=0.1) > 1.000001  # how wrong the sum is depends on the processor's vectors
+    assert (
+        constant(64, 65536, 8, weight=0.1) > 1.000001
+    )  # how wrong the sum is depends on the processor's vectors
 
 
 def test_underflow_that_is_not_charged_is_caught(monkeypatch):

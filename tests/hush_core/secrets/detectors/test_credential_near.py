@@ -60,6 +60,10 @@ GIVEN = [
     "//nas/media /mnt cifs username=berg,password=Familie77,uid=1000", "const f = ['#user', '#pass'];\nconst v = ['lena', 'insta_Lena01'];",
     "INSERT (name, secret) VALUES (?, ?) [user, password]\n- [broker, pebble.canyon.echo.four]", "log in with the password ubs35zknrpsao05 until then",
     'add_argument("--password",\n    default="Sunny_Otter9")', "service   account   secret\ninflux    ada       EKZpzAp1kJnkqx",
+    "docker run -e MYSQL_ROOT_PASSWORD=adg_123456 \\", "export DB_PASSWORD=adg_123457 && ./run", "snmp-server community vXq7Kw2p RO",
+    "mysql -u ada -p'copper lantern drifts' shop", 'sftp.connect("db.lan", "ada", "copper orange drifts")', '- name: DB_PASSWORD\n  value: "gravel mango thumb"',
+    'let k = SecretString::new("lamp otter fern moss".into());', 'const p = process.env.DB_PASS || "copper lantern yellow north";',
+    "user: SUAG35IAY2EF5DOZRV6MUSOFDGJ6O2BQCZHSRPLIK6J3GVCX366BFAYSNA",
 ]  # fmt: skip
 """Each ends, but for quotes and what follows, in what is found."""
 VALUES = [
@@ -67,10 +71,13 @@ VALUES = [
     "sheep count themselves asleep", "My aunt collects spoons", "spiral notebook penguin", r"\u0062\u006c\u0061\u0075\u0065\u0072",
     r"\x42\x61\x73\x68\x26\x5a\x73", "bright-yellow-canoe", "102, 114, 111, 103, 32, 108, 111, 103, 115", "Familie77", "insta_Lena01",
     "pebble.canyon.echo.four", "ubs35zknrpsao05", "Sunny_Otter9", "EKZpzAp1kJnkqx",
+    "adg_123456", "adg_123457", "vXq7Kw2p", "copper lantern drifts", "copper orange drifts", "gravel mango thumb", "lamp otter fern moss",
+    "copper lantern yellow north", "SUAG35IAY2EF5DOZRV6MUSOFDGJ6O2BQCZHSRPLIK6J3GVCX366BFAYSNA",
 ]  # fmt: skip
 NOT_GIVEN = [
     '"password": "Please enter it again"', 'password = "user_data"', 'password = "auth.login.title"', 'db_pass <- "render_panel_form"', "resetPassword: 'Neuer Versuch noch heute'",
     'const fields = ["user", "password"];\nconst labels = ["name", "word"];', 'password: t("shown when it expires")', "pass to `func_and_grad`",
+    'client.connect("db.lan", "the server is away")', 'login("ada", "please type it again")',
     'open("user", "password")\ncall(["https://h/x", "/tmp/yyy"])', "passwordHint: 'ein langes altes Wort'", "const PASSWORD_TABLE: [u8; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];",
 ]  # fmt: skip
 
