@@ -194,32 +194,41 @@ def _says_public(token: bytes, core: bytes) -> bool:
     return False
 
 
-def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int, bool] | None:
-    start, end, token, core, prefix, made, made_body = run
-    start, end, body = start + first, end + first, core[len(prefix) :] if prefix else b""
+def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
+    """What a run is for all to see, by its own name and what is beside it; "" if that does not say."""
+    start, end, token, made = run.start + first, run.end + first, run.token, run.made
     before = content[max(first, start - BEFORE) : start]
+    digits = made in ("hex", "uuid", "plain")
     if _IS_NAME.match(content, end):
-        return rejected("a name that is given a value", token)
+        return "a name that is given a value"
     if content[start - 1 : start] == b"\\" and end - start >= 40:
-        return rejected("a line of a block that is written with \\n", token)
+        return "a line of a block that is written with \\n"
     if _DATA_URI.search(before):
-        return rejected("embedded data, a public key or a digest, by what is before it", token)
+        return "embedded data, a public key or a digest, by what is before it"
     if is_fingerprint(token, before):
-        return rejected("a digest, a commit, an address or the id of a key", token)
+        return "a digest, a commit, an address or the id of a key"
     if is_shown(before) or (
         content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last)
     ):
-        return rejected("what a protocol shows to everybody", token)
+        return "what a protocol shows to everybody"
     if is_handshake(token, before, content[end : min(last, end + AFTER)]):
-        return rejected("a recorded handshake", token)
+        return "a recorded handshake"
+    if (digits and is_bare_id(before)) or names_an_id(before, digits=digits):
+        return "an id, as its name says"
+    if names_a_page(before) or names_a_digest(token, before):
+        return "a token of a page or a request, or a digest, as its name says"
+    return ""
+
+
+def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int, bool] | None:
+    if reason := _public_here(content, first, last, run):
+        return rejected(reason, run.token)
+    start, end, token, core, prefix, made, made_body = run
+    start, end, body = start + first, end + first, core[len(prefix) :] if prefix else b""
+    before = content[max(first, start - BEFORE) : start]
     said = verdict(before[-BEFORE:] + (prefix if not made else b""))
     if said and (made or made_body) in ("hex", "uuid"):
         said = own_verdict(before)
-    digits = made in ("hex", "uuid", "plain")
-    if (digits and is_bare_id(before)) or names_an_id(before, digits=digits):
-        return rejected("an id, as its name says", token)
-    if names_a_page(before) or names_a_digest(token, before):
-        return rejected("a token of a page or a request, or a digest, as its name says", token)
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:

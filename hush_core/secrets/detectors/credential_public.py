@@ -89,8 +89,8 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
 
 
 def is_identifier(token: bytes) -> bool:
-    """Whether a token is a name in camel case, in parts or not: words of two letters and more, digits behind them; or
-    four ninths of it are words of a language, one of five letters, and the rest acronyms.
+    """Whether a token is a name in camel case: words of two letters and more, digits behind them. Or acronyms beside
+    words: four ninths of it are words of a language, and one has five letters.
 
     Of random letters and digits one in 6,000 of 20 characters is, of 16 one in 1,200: under a telling name those are
     found as passwords are.
