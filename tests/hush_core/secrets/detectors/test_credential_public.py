@@ -202,6 +202,8 @@ BOTH = {
     "password before a call": 'client.login("ann", "tiger_1999")\n    .then(x)',
     "file for a password": 'password = "tr0ub4dor.json"',
     "short value that is called secure": f'secure: "{RANDOM}{RANDOM}="',
+    "value of a type's name": f'"AWS::SecretsManager::Secret": "{RANDOM}"',
+    "letters that are no words": 'x = "Xqzvb7Wkjrt9Tbnmpl2Q"',
     "id of a session": f'event["session_id"] = "{HEX[:32]}"',
     "what a test expects": f'assert computed == "{HEX[:32]}"',
     "answer to a challenge": f'response="{HEX[:32]}"',
