@@ -1,4 +1,4 @@
-"""The fourth and the fifth hold-out: credentials planted by reviewers who read no rule, in a run of all scanners.
+"""The fourth to the sixth hold-out: credentials planted by reviewers who read no rule, in a run of all scanners.
 
     python lab/benchmarks/outside_blind.py --set fifth --mirror FOLDER --out FILE.json [--hush CHECKOUT]
         [--peer NAME=ENV] ...

@@ -17,6 +17,8 @@ import outside_fifth_styles
 import outside_fifth_types
 import outside_fourth_styles
 import outside_fourth_types
+import outside_sixth_styles
+import outside_sixth_types
 from outside_planting import Field, Planting, _indented, _located, host_files
 
 COUNT, COUNT_MORE = 2, 4
@@ -70,7 +72,11 @@ FIFTH = Set("fifth", outside_fifth_styles.CLASSES, outside_fifth_types, (5026112
     "gin-gonic/examples", "rust-lang/rustlings", "symfony/demo", "hashicorp/terraform-guides",
     "gothinkster/spring-boot-realworld-example-app", "gothinkster/node-express-realworld-example-app",
 ), FRAMES | FIFTH_FRAMES)  # fmt: skip
-SETS = {each.name: each for each in (FOURTH, FIFTH)}
+SIXTH = Set("sixth", outside_sixth_styles.CLASSES, outside_sixth_types, (60261128, 40487), (
+    "benbjohnson/wtf", "spring-petclinic/spring-petclinic-microservices", "spree/spree_starter",
+    "jasontaylordev/CleanArchitecture", "dockersamples/example-voting-app", "miguelgrinberg/microblog",
+), FRAMES | FIFTH_FRAMES)  # fmt: skip
+SETS = {each.name: each for each in (FOURTH, FIFTH, SIXTH)}
 
 
 def styles(of: Set) -> list[tuple[str, str, list[str], str, str]]:
