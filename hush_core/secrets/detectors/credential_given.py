@@ -18,9 +18,9 @@ from hush_core.secrets.detectors.credential_looks import is_of_code
 from hush_core.secrets.detectors.credential_public import is_placeholder, says_placeholder
 
 _NAME = (
-    rb"((?:[\w-]{0,32}[-_.])?|[A-Za-z0-9]{0,32})((?i:pass(?:word|wd|phrase|code)|pwd|"
+    rb"(?:(?i:pass(?:word|wd|phrase|code)|pwd|"
     + LOCAL_NAMES
-    + rb")(?:[a-z]|[\xc3-\xd4][\x80-\xbf]){0,3}|(?i:sshpass)|\b(?i:pass|psk|pw)|[-_.](?i:pass|psk|pw)|[a-z](?:Pass|Pw))"
+    + rb")(?:[a-z]|[\xc3-\xd4][\x80-\xbf]){0,3}|(?i:sshpass)|(?:\b|_)(?i:pass|psk|pw)|[a-z](?:Pass|Pw))"
     rb"[0-9]?[\"'`\])}]{0,3}"
 )
 _SIGN = (
@@ -39,7 +39,7 @@ _GIVEN = linear.compile(
 )
 _TAGGED = linear.compile(_NAME + rb">(" + _WORDS + rb")</")
 _SETTING = linear.compile(
-    rb"\A[ \t]*(?:[-*][ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+)?"
+    rb"\A[ \t]*(?:[-*][ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+)?([\w.-]{0,32})"
     + _NAME
     + rb"[ \t]*(?::=|=|:|\xef\xbc\x9a)[ \t]*("
     + _WORDS
@@ -56,6 +56,7 @@ _MESSAGE = frozenset(
     b"base64 plain text string number input label title hint show hide visible masked redacted auto self env file path field value".split()
 )
 """Words of messages, labels and types, which forms have where a password would be."""
+_OF_NAMES, _LONGEST = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-", 33
 _SMALL = frozenset(b"a an and in is it my not of on or over the to with this that when".split())
 _LOCAL, _QUOTES = linear.compile(rb"(?i)" + LOCAL_NAMES), linear.compile(QUOTES)
 _PART = re.compile(rb"[A-Z]?[a-z\x80-\xff]+|[A-Z]+(?![a-z])|[0-9]+")
@@ -73,22 +74,20 @@ def given(line: bytes) -> Iterator[tuple[int, int]]:
     >>> list(given(b'"password": "Please enter it again"')), list(given(b'password = "user_data"'))
     ([], [])
     """
-    for match in _GIVEN.finditer(line):
-        if not _other(match[1]) and is_given_words(match[3]):
-            yield match.span(3)
-    for match in _TAGGED.finditer(line):
-        if not _other(match[1]) and is_given_words(match[3]):
-            yield match.span(3)
+    for match in (*_GIVEN.finditer(line), *_TAGGED.finditer(line)):
+        if not _other(line[max(0, match.start() - _LONGEST) : match.start()]) and is_given_words(match[1]):
+            yield match.span(1)
     setting = _SETTING.match(line)
-    if setting and not _other(setting[1]) and is_given_words(setting[3], bare=True):
-        yield setting.span(3)
+    if setting and not _other(setting[1]) and is_given_words(setting[2], bare=True):
+        yield setting.span(2)
     for match in _ESCAPED.finditer(line):
-        yield match.span(3)
+        yield match.span(1)
 
 
 def _other(before: bytes) -> bool:
-    """Whether the name says that a message about passwords follows, or a form's field."""
-    return any(part.lower() in _MESSAGE for part in _PART.findall(before))
+    """Whether the name, of which this is what is before its last word, says that a message or a form's field follows."""
+    begun = before[len(before.rstrip(_OF_NAMES)) :]
+    return any(part.lower() in _MESSAGE for part in _PART.findall(begun))
 
 
 def is_given_words(value: bytes, *, bare: bool = False) -> bool:

@@ -123,12 +123,13 @@ def names_an_id(before: bytes, *, digits: bool) -> bool:
 
 def names_a_page(before: bytes) -> bool:
     """Whether the name is of a token for the next page of a list, or for a request that is sent again: `NextToken`."""
-    return _PAGE_TOKEN.search(before) is not None
+    return b"oken" in before[-16:].lower() and _PAGE_TOKEN.search(before) is not None
 
 
 def names_a_digest(value: bytes, before: bytes) -> bool:
     """Whether a value is hexadecimal digits under the name of a type, `"AWS::EC2::KeyPair"`, or a certificate's number."""
-    return _HEX.fullmatch(value) is not None and _TYPE_NAME.search(before) is not None
+    named = _HEX.fullmatch(value) is not None and (b"::" in before or b"umber" in before[-16:])
+    return named and _TYPE_NAME.search(before) is not None
 
 
 def words(text: bytes) -> list[bytes]:
