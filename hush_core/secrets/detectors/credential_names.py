@@ -19,6 +19,7 @@ from hush_core.secrets.detectors.credential_der import in_certificate, is_public
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
     holds_text,
+    holds_words,
     is_boundary,
     is_fingerprint,
     is_identifier,
@@ -170,7 +171,7 @@ def _made_runs(line: bytes) -> Iterator[_Run]:
 _PUBLIC_BY_ITSELF = (
     ("the name of a file or a host", lambda token, core: is_file(token)),
     ("a version", lambda token, core: _VERSION.match(core) is not None),
-    ("a name in camel case", lambda token, core: is_identifier(core)),
+    ("a name in camel case", lambda token, core: is_identifier(core) or holds_words(core)),
     ("a public key", lambda token, core: is_public_key(token)),
     ("an address without its scheme", lambda token, core: is_page(token)),
     ("a public block of PEM", lambda token, core: is_public_armour(token)),
