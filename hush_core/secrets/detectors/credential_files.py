@@ -42,10 +42,10 @@ _ENTRY = linear.compile(
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
 _TEMPLATE = linear.compile(
-    rb"\$[({]|(?<![A-Za-z0-9])\$[A-Za-z_]\w*\\?$|\$[A-Z_]{2,}\\?$|\{\{|%\(|^%[sdrv]|%s|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^`[A-Za-z_][\w.-]*`$|^`[^`]*$"
+    rb"\$[({]|(?<![A-Za-z0-9])\$[A-Za-z_]\w*\\?$|\$[A-Z_]{2,}\\?$|\{\{|\{\$|%\(|^%[sdrv]|%s|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^`[A-Za-z_][\w.-]*`$|^`[^`]*$"
 )
 _PLACEHOLDER = re.compile(
-    rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
+    rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|import|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
 )
 
 
@@ -131,6 +131,8 @@ def _nobodys(value: bytes, before: bytes) -> str:
         return "public: a key's public part, its id, or what a protocol shows"
     if names_a_page(before) or names_a_digest(value, before) or b"EXAMPLE" in value:
         return "a token of a page or a request, a digest, or an example, as its name or itself says"
+    if _CAPITALS.fullmatch(value):
+        return "a name in capitals, in place of a value"
     return "an address" if _HOST.fullmatch(value) else ""
 
 
@@ -182,6 +184,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             at = end + 1
 
 
+_CAPITALS = linear.compile(rb"[A-Z]{2,}(?:_[A-Z]{2,})+,?")
 _HOST = re.compile(rb"https?://[\w.-]+(?::[0-9]{2,5})?/?")
 """An address, where nobody logs in."""
 _SWITCH = re.compile(rb"(?i)true|false|yes|no|on|off|null|none")

@@ -75,7 +75,9 @@ def given(line: bytes) -> Iterator[tuple[int, int]]:
     ([], [])
     """
     for match in (*_GIVEN.finditer(line), *_TAGGED.finditer(line)):
-        if not _other(line[max(0, match.start() - _LONGEST) : match.start()]) and is_given_words(match[1]):
+        before = line[max(0, match.start() - _LONGEST) : match.start()]
+        translated = re.search(rb"[a-z] \Z", before) and not re.search(rb"[A-Za-z]", match[1])
+        if not translated and not _other(before) and is_given_words(match[1]):
             yield match.span(1)
     setting = _SETTING.match(line)
     if setting and not _other(setting[1]) and is_given_words(setting[2], bare=True):

@@ -48,6 +48,7 @@ from hush_core.secrets.detectors.credential_words import (
     names_a_page,
     names_an_id,
     own_verdict,
+    tells,
     verdict,
     words,
 )
@@ -168,6 +169,11 @@ def _made_runs(line: bytes) -> Iterator[_Run]:
             yield _Run(start, end, token, core, prefix, made, made_body)
 
 
+_NAMED_UUID = linear.compile(
+    rb"[A-Za-z][A-Za-z0-9.]*(?:-[A-Za-z][A-Za-z0-9.]*)*-[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
+)
+_DRAWN = linear.compile(rb"(?:[MmLlHhVvCcSsQqTtAaZz]{0,2}-?[0-9]{1,4}(?:\.[0-9]{1,6})?){4,}[Zz]?")
+"""Letters for moves, with their lengths between, as SVG has them."""
 _PUBLIC_BY_ITSELF = (
     ("the name of a file or a host", lambda token, core: is_file(token)),
     ("a version", lambda token, core: _VERSION.match(core) is not None),
@@ -180,6 +186,7 @@ _PUBLIC_BY_ITSELF = (
     ("an encoded placeholder", lambda token, core: says_placeholder(token)),
     ("a path", lambda token, core: is_path(token)),
     ("cut short by its writer", lambda token, core: b"..." in token),
+    ("a path that is drawn", lambda token, core: _DRAWN.fullmatch(token) is not None),
     ("a domain", lambda token, core: b"xn--" in token),
     ("an example of a manual, as it says", lambda token, core: b"EXAMPLE" in token),
 )
@@ -262,6 +269,8 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
         and _plain(core)
     ):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
+    if said is None and _NAMED_UUID.fullmatch(core) and not any(map(tells, words(core))):
+        return rejected("a name with the id of an object", token)
     if said is None and made and stands_alone(content, start, end, first, last, token, made):
         return RANDOM_TOKEN, start, end, True
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):

@@ -57,7 +57,7 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
             if end <= at or end - last > ABOVE or content.startswith((b"\n", b"\r\n"), at):
                 break
             alone = _ABOVE_ALONE.search(content, first, at) and _ALONE.fullmatch(content, at, end)
-            if alone and _is_given(alone[1]):
+            if alone and _is_given(alone[1]) and not _CLASS.fullmatch(alone[1]):
                 yield ASSIGNED_PASSWORD, *alone.span(1)
             if _VALUE_LINE.match(content, at, end) and not _of_one_list(content[first:last], content[at:end]):
                 for rule, start, stop in by_line(_on_line, content[at:end]):
@@ -105,6 +105,8 @@ _ABOVE_ALONE = linear.compile(
 )
 _ALONE = linear.compile(rb"[ \t]*(?:[-*+>:][ \t]+)?[`\"'*]{0,3}([^\s`\"'*]{6,64})[`\"'*]{0,3}[ \t\r]*\n?")
 """A name above it whose value YAML, or a document, has on the next line, and that line."""
+_CLASS = linear.compile(rb"[.#@][\w.#-]+")
+"""A class or an id of a page's element, as templates have them on lines of their own."""
 
 
 def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:

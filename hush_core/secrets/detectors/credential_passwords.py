@@ -113,7 +113,8 @@ _NO_VALUE_TAIL = frozenset(
 _NOISE = linear.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
-    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?"
+    rb"|(?:required|nullable|sometimes|present|filled|bail|string|confirmed)(?:\|[a-z_]+(?::[\w,.]+)?)+)"
 )
 _EXPRESSION = linear.compile(
     rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$|^@\{|^\)[.,;+]|^[A-Za-z_]\w*(?:\.\w+)*\($|^\$[A-Za-z_]\w*\|"
@@ -151,6 +152,8 @@ _PLAINLY = re.compile(
 """Names that say nothing but that a password follows: in code, too, a word in quotes is one then."""
 
 
+_GOES_ON = linear.compile(rb"[\"'`][ \t]+[A-Za-z]")
+_ASCII = re.compile(rb"[!-~]")
 _ONE_WORD = re.compile(rb"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)*")
 
 
@@ -265,8 +268,8 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
         return "a public key"
     if is_page(value):
         return "an address without its scheme"
-    if _OTHER_WORDS.match(match[1] + match[2]):
-        return "the name only begins as one of a secret does"
+    if _OTHER_WORDS.match(match[1] + match[2]) or re.match(rb"[a-z][A-Z][a-z]", match[1]):
+        return "the name only begins as one of a secret does, or is of two words"
     return ""
 
 
@@ -279,8 +282,11 @@ def _no_password(match: linear.Match, value: bytes, *, human: bool, quoted: bool
     if _EXPRESSION.search(value):
         return "a template, an expression or a path"
     name = match[1].lower()
-    if value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower())):
+    whole = name + _CLOSED.sub(b"", match[2].lower())
+    if value.lower() in (name, whole) or value.lower().rstrip(b"12") == whole.rstrip(b"12"):
         return "its own name"
+    if name.isascii() and not _ASCII.search(value):
+        return "a translation of its name"
     if (
         IS_LOCAL.search(value)
         and not _DIGIT.search(value)
@@ -296,6 +302,8 @@ def _no_setting(line: bytes, match: linear.Match, sign: bytes, *, quoted: bool) 
     given = line[match.end(2) : start] == b"=" and not _DOTTED.search(line, 0, match.start())
     if not quoted and not given and _WORD.fullmatch(line[start:end]) and _SENTENCE.match(line, end):
         return "the first word of a sentence"
+    if match[1].lower() == b"pass" and not match[2] and not sign and _GOES_ON.match(line, end):
+        return "something else that is passed"
     if sign == b"(" and not _SETTER.search(line, max(0, match.start() - 32), match.start()):
         return "an argument of a call that sets nothing"
     return ""

@@ -44,8 +44,8 @@ PLACES = (
           rb"(?:machine[ \t]+\S{1,128}|default)[ \t][^\n]{0,128}password[ \t]+\S"),
     Place(rb"^[ \t]*(?:login[ \t]+\S{1,128}[ \t]+)?password[ \t]+(\S{1,256})[ \t\r]*$", rb"^[ \t]*(?:login[ \t]+\S{1,128}[ \t]+)?password[ \t]+\S", rb"(?m)^[ \t]*(?:machine[ \t]+\S|default\b)"),
     # PostgreSQL: .pgpass
-    Place(rb"^[A-Za-z0-9_.*/-]{1,255}:(?:[0-9]{1,5}|\*):[A-Za-z0-9_.*-]{1,64}:[A-Za-z0-9_.*@-]{1,64}:([^\s:][^\r\n]{1,255}?)[ \t\r]*$",
-          rb"^[A-Za-z0-9_.*/-]{1,128}:(?:[0-9]{1,5}|\*):[A-Za-z0-9_.*-]{1,64}:[A-Za-z0-9_.*@-]{1,64}:[^\s:]"),
+    Place(rb"^[A-Za-z0-9_.*/-]{1,255}:(?:[0-9]{1,5}|\*):[A-Za-z0-9_.*-]{1,64}:[A-Za-z_*][A-Za-z0-9_.*@-]{0,63}:([^\s:][^\r\n]{1,255}?)[ \t\r]*$",
+          rb"^[A-Za-z0-9_.*/-]{1,128}:(?:[0-9]{1,5}|\*):[A-Za-z0-9_.*-]{1,64}:[A-Za-z_*][A-Za-z0-9_.*@-]{0,63}:[^\s:]"),
     # docker's config.json, npm's and podman's, HTTP basic authentication
     Place(rb"[\"']?_?auth[\"']?[ \t]*[:=][ \t]*[\"']?([A-Za-z0-9+/]{8,512}={0,2})(?![A-Za-z0-9+/=])", rb"auth[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9+/]{8}", encoded=True),
     Place(rb"(?i:basic)[ \t]+([A-Za-z0-9+/_-]{8,512}={0,2})(?![A-Za-z0-9+/=])", rb"[Bb][Aa][Ss][Ii][Cc][ \t]+[A-Za-z0-9+/_-]{8}", encoded=True),

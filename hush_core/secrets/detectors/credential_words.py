@@ -96,7 +96,7 @@ _ID_NAME = linear.compile(
 _ID_ENDS = frozenset((b"id", b"ids", b"identifier"))
 _OF_KEYS = frozenset((b"key", b"keys", b"kms"))
 _PAGE_TOKEN = linear.compile(
-    rb"(?i)(?:next|continuation|starting|change|lock|idempotency|pag(?:e|ing|ination)|client_?-?request)[_-]?(?:page|sync)?[_-]?token[\"'\]]{0,2}(?:[ \t]*(?:[:=,(]|=>)[ \t]*|[ \t])[\"']?\Z"
+    rb"(?i)(?:next|continuation|starting|change|lock|sync|idempotency|pag(?:e|ing|ination)|client_?-?request)[_-]?(?:page|sync)?[_-]?token[\"'\]]{0,2}(?:[ \t]*(?:[:=,(>]|=>)[ \t]*|[ \t])[\"']?\Z"
 )
 _HEX = re.compile(rb"[0-9A-Fa-f]{8,64}")
 _TYPE_NAME = linear.compile(

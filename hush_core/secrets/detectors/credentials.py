@@ -301,4 +301,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="21", prepare=_prepare, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="22", prepare=_prepare, scan=_scan)
