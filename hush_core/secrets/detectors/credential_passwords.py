@@ -117,7 +117,7 @@ _NOISE = linear.compile(
     rb"|(?:required|nullable|sometimes|present|filled|bail|string|confirmed)(?:\|[a-z_]+(?::[\w,.]+)?)+)"
 )
 _EXPRESSION = linear.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$|^@\{|^\)[.,;+]|^[A-Za-z_]\w*(?:\.\w+)*\($|^\$[A-Za-z_]\w*\|"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$|^@\{|^\)[.,;+]|^[A-Za-z_]\w*(?:\.\w+)*\($|^\$[A-Za-z_]\w*\||^\*+[A-Za-z_]\w*(?:\*|\.[A-Za-z])|^[0-9]+\*\w+\.[A-Za-z]"
 )
 _KEY_FILE = linear.compile(
     rb"[A-Za-z][\w.-]*\.(?:pem|key|crt|cer|csr|der|p8|p12|pfx|jks|json|pub|asc|gpg|ya?ml|xml|txt)"
@@ -172,7 +172,7 @@ _LOOSE = (b",", b"is", b"is:", b"==", b"===")
 
 
 _OTHER_WORDS = re.compile(
-    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is)|pw[a-ce-z])"
+    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng|through)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is)|pw[a-ce-z])"
 )
 """Words that begin as telling ones do."""
 _PUBLIC = re.compile(

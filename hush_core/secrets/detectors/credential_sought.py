@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from hush_core.secrets.detectors.credential_looks import is_of_code
 from hush_core.secrets.detectors.credential_randomness import surprise
 from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.propagation.escapes import unescaped
@@ -18,6 +19,11 @@ WORDS, WORD_SURPRISE = 2, 5.4
 """Nor is a longer one of at most so many words searched for: bits a character separate it from random letters."""
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
+_NUMBERED = re.compile(rb"([A-Za-z]{2,8})-?[0-9]{1,3}")
+_VERSIONED = frozenset(
+    b"sha md utf ipv http tls ed rsa aes python py node php ruby java x es web v int float uint".split()
+)
+"""Words of code with a number: `oauth2`, `sha256`, `utf8`."""
 _LETTERS = re.compile(rb"[A-Za-z]+(?:[ ._:/-][A-Za-z]+)*")
 
 
@@ -32,6 +38,8 @@ def is_word(value: bytes) -> bool:
 
     >>> is_word(b"integration"), is_word(b"clientSecret"), is_word(b"foo-bar"), is_word(b"abc123%40%20")
     (True, True, True, True)
+    >>> is_word(b"oauth2"), is_word(b"sha256"), is_word(b"druid123")
+    (True, True, False)
     >>> is_word(b"Tr0ub4dor"), is_word(b"otter-maple-lamp"), is_word(b"lXykWZeiNNCi")
     (False, False, False)
     """
@@ -46,6 +54,8 @@ def _is_word(value: bytes) -> bool:
         return True
     if len(value) < SHORTEST_WEAK_BYTES and value.isalnum():
         return True
+    if is_short(value) and (numbered := _NUMBERED.fullmatch(value)):
+        return is_of_code(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
     if not _LETTERS.fullmatch(value):
         return False
     named = [word.lower() for word in _WORDS.findall(value)]
