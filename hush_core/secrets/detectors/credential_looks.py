@@ -20,7 +20,7 @@ STRONG_SIGN = re.compile(rb"[!@#$%^&*?~]")
 _NEVER = linear.compile(
     rb"://|^www\.|\$\{|\{\{|%[sdrvq]|^[$@%#&*!~?]+\w*$|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$|^[a-z][a-z0-9_.-]+@[a-z][\w.-]*$|^@?[\w./-]+@[v^~]?[0-9.]+$|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+)$|::|->|=>|[=!<>]=|&&|\+\+"
     rb"|^\W*[0-9:.,/+tzTZ -]+\W*$|^[0-9]{4}-[0-9]{2}-[0-9]{2}|%[0-9A-Fa-f]{2}.*%[0-9A-Fa-f]{2}|^\w+[?*:]+$|^[a-z]+[0-9]?!$|[?&]\w+=|^/[\w/.#-]*$|/\w*/|\.\.|^#[0-9a-fA-F]{3,8}$|^git@"
-    rb"|\.(?:py|js|ts|md|json|ya?ml|txt|html?|go|rs|java|c|h|cpp|png|svg)(?:[#?:].*)?$|^\$[0-9a-z]{1,8}\$|\$[A-Z_]{4,}|^[a-z]+\*[a-z0-9]+$|^(?:sha|md)[0-9]|@[0-9a-f]{7,}$|^[A-Z_0-9@#%&!-]+$|#(?:[0-9]+$|section|L[0-9])|a-z|A-Z|EXAMPLE|X-Amz|^%%|^@[\w-]+/|^s/|^\w+(?:\.\w+)+[!?]$|^(?:[a-z]+)?#[\w-]+$|@(?:localhost|127\.)|@[\w-]+(?:\.[\w-]+)+[:/]|^\*+[A-Za-z_]\w*(?:\*|\.[A-Za-z])|^[0-9]+\*\w+\.[A-Za-z]"
+    rb"|\.(?:py|js|ts|md|json|ya?ml|txt|html?|go|rs|java|c|h|cpp|png|svg)(?:[#?:].*)?$|^\$[0-9a-z]{1,8}\$|\$[A-Z_]{4,}|^[a-z]+\*[a-z0-9]+$|^(?:sha|md)[0-9]|@[0-9a-f]{7,}$|^[A-Z_0-9@#%&!-]+$|#(?:[0-9]+$|section|L[0-9])|a-z|A-Z|EXAMPLE|X-Amz|^%%|^@[\w-]+/|^s/|^\w+(?:\.\w+)+[!?]$|^(?:[a-z]+)?#[\w-]+$|@(?:localhost|127\.)|@[\w-]+(?:\.[\w-]+)+[:/]|^\*+[A-Za-z_]\w*\.[A-Za-z]|^\*\*\w+\*\*$|^[0-9]+\*\w+\.[A-Za-z]"
 )
 """Addresses, packages, templates, operators, dates, escapes, paths, colours and files."""
 

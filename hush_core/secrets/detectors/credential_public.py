@@ -57,7 +57,7 @@ _SHOWN = linear.compile(
     rb"|\|1\|[A-Za-z0-9+/]{27}=\||https?://[^\s\"'`]{1,48}\#!"
     rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)="
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
-    rb"|<UserSecretsId>[ \t]*|\b(?:kid|jti)[\"']?[ \t]*[:=][ \t]*[\"']?"
+    rb"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD) /|<UserSecretsId>[ \t]*|\b(?:kid|jti)[\"']?[ \t]*[:=][ \t]*[\"']?"
     rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
     rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
 )
