@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hush_core.secrets.detectors.credential_looks import is_of_code
 from hush_core.secrets.detectors.credential_randomness import surprise
+from hush_core.secrets.detectors.credential_words import tells
 from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.propagation.escapes import unescaped
 from hush_core.secrets.propagation.layouts import GONE
@@ -55,7 +55,7 @@ def _is_word(value: bytes) -> bool:
     if len(value) < SHORTEST_WEAK_BYTES and value.isalnum():
         return True
     if is_short(value) and (numbered := _NUMBERED.fullmatch(value)):
-        return is_of_code(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
+        return tells(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
     if not _LETTERS.fullmatch(value):
         return False
     named = [word.lower() for word in _WORDS.findall(value)]
