@@ -7,16 +7,19 @@ import random
 import re
 from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 from extracting import KEY, held, job
 
+from hush_core.config import PathSecret
 from hush_core.errors import InputError
 from hush_core.secrets import detector_versions, extract, extraction, propagation_version
 from hush_core.secrets.detectors.base import Labels, Span
 from hush_core.secrets.labels import LabelTable
-from hush_core.secrets.propagation.spreaders import importers
+from hush_core.secrets.propagation.spreaders import importers, seeds
 
 job = partial(job, chunk_bytes=4096)
 held = partial(held, columns=("source", "path"))
@@ -238,6 +241,10 @@ def test_spreaders_begin_with_what_was_detected():
     assert labels.files_of(0, detected=True).tolist() == [1] and labels.files_of(0).tolist() == [1, 2]
     assert labels.blobs_of(0, detected=True).tolist() == [4] and labels.blobs_of(0).tolist() == [4, 6]
     assert labels.lines_of(0)[0].tolist() == [5]
+    corpus = SimpleNamespace(blob=np.array([9, 4, 6]), contents=[b""] * 10)
+    config = SimpleNamespace(secrets=[PathSecret(id="alpha", kind="path", globs=["a/**"], level="high")])
+    (begin,) = seeds(corpus, config, [SimpleNamespace(entry=0)], labels)
+    assert (begin.files.tolist(), begin.blobs.tolist()) == ([1], [4])
 
 
 def test_a_public_file_that_is_reached_is_protected(make_repo):
