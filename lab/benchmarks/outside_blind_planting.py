@@ -15,8 +15,6 @@ from types import ModuleType
 
 import outside_fifth_styles
 import outside_fifth_types
-import outside_fourth_styles
-import outside_fourth_types
 import outside_sixth_styles
 import outside_sixth_types
 from outside_planting import Field, Planting, _indented, _located, host_files
@@ -64,10 +62,6 @@ class Set:
     frames: dict[str, tuple[str, str]]
 
 
-FOURTH = Set("fourth", outside_fourth_styles.CLASSES, outside_fourth_types, (40261126, 7793), (
-    "actix/examples", "jhipster/jhipster-sample-app", "wagtail/bakerydemo", "dotnet-architecture/eShopOnWeb",
-    "gothinkster/golang-gin-realworld-example-app", "laravel/laravel",
-), FRAMES)  # fmt: skip
 FIFTH = Set("fifth", outside_fifth_styles.CLASSES, outside_fifth_types, (50261127, 61843), (
     "gin-gonic/examples", "rust-lang/rustlings", "symfony/demo", "hashicorp/terraform-guides",
     "gothinkster/spring-boot-realworld-example-app", "gothinkster/node-express-realworld-example-app",
@@ -76,7 +70,7 @@ SIXTH = Set("sixth", outside_sixth_styles.CLASSES, outside_sixth_types, (6026112
     "benbjohnson/wtf", "spring-petclinic/spring-petclinic-microservices", "spree/spree_starter",
     "jasontaylordev/CleanArchitecture", "dockersamples/example-voting-app", "miguelgrinberg/microblog",
 ), FRAMES | FIFTH_FRAMES)  # fmt: skip
-SETS = {each.name: each for each in (FOURTH, FIFTH, SIXTH)}
+SETS = {each.name: each for each in (FIFTH, SIXTH)}
 
 
 def styles(of: Set) -> list[tuple[str, str, list[str], str, str]]:

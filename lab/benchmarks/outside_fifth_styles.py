@@ -4,9 +4,16 @@
 NOT TO BE READ by anyone who writes or changes a rule of hush: it is a hold-out only as long as nothing is tuned on
 it. Written on 2026-11-27 by a reviewer who had read no rule; rows of the fourth set are not repeated.
 
-The form of a row is that of `outside_fourth_styles.py`; here besides: {l:BEFORE|AFTER} every line of the value between
-BEFORE and AFTER; {b:FORMAT|BETWEEN} a key's bytes, each in a format of `%`, and with |COUNT|BREAK behind it BREAK after
-every COUNT of them; the families J G X O Q are keys of one form (`outside_fifth_types.FORMS`).
+One line a style: name ¦ endings of host files, or a path of its own ¦ families of values ¦ text. In the text ⏎ is a
+line break, ⇥ a tab, ⟦⟧ the entry where it is not the whole text; {v} the value; {n} {N} {c} {P} {k} its name in
+snake_case, UPPER_CASE, camelCase, PascalCase and kebab-case; {u} {h} a user and a host; {C} a whole connection
+string; ‹b64 …› ‹b64url …› ‹hex …› ‹url …› ‹gz …› what stands in it, encoded; {l:BEFORE|AFTER} every line of the value
+between BEFORE and AFTER; {b:FORMAT|BETWEEN} a key's bytes, each in a format of `%`, and with |COUNT|BREAK behind it
+BREAK after every COUNT of them.
+
+Families: S strong password, H human password, W passphrase, P a mix of the three (lower case: only URL-safe
+symbols, no blanks), T token with a vendor's form, K key without one (A: of AWS), C connection string, B bytes, M PEM;
+J G X O Q keys of one form (`outside_fifth_types.FORMS`).
 """
 
 from outside_fifth_more import BYTES, DOCUMENTS, LANGUAGES, WRAPPED

@@ -3,7 +3,7 @@
 
 NOT TO BE READ by anyone who writes or changes a rule of hush (`outside_blind.py`).
 
-Forms are written as in `outside_fourth_types.py`; {Z51} is base58, {whole32} and {url32} base64 of so many bytes, {HU32} upper-case hex, {k8s} the token
+Forms are written as in `outside_forms.py`; {Z51} is base58, {whole32} and {url32} base64 of so many bytes, {HU32} upper-case hex, {k8s} the token
 of a service account, {json:NAME} base64url of a small JSON object that has a key of that name.
 """
 
@@ -14,8 +14,8 @@ import re
 import struct
 from binascii import unhexlify
 
-from outside_fourth_types import form as plain_form
-from outside_fourth_types import of
+from outside_forms import form as plain_form
+from outside_forms import of
 
 __all__ = ["KEY_NAMES", "PLACES", "USERS", "credential", "of", "strong"]
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
