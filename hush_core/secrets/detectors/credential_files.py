@@ -129,7 +129,7 @@ def _nobodys(value: bytes, before: bytes) -> str:
         return "a placeholder"
     if is_shown(before) or is_public_key(value) or is_key_id(value, before):
         return "public: a key's public part, its id, or what a protocol shows"
-    if names_a_page(before) or names_a_digest(value, before) or b"EXAMPLE" in value:
+    if names_a_page(before) or names_a_digest(value, before) or (b"EXAMPLE" in value and b"/" not in value):
         return "a token of a page or a request, a digest, or an example, as its name or itself says"
     if _CAPITALS.fullmatch(value):
         return "a name in capitals, in place of a value"

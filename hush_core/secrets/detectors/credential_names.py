@@ -188,7 +188,7 @@ _PUBLIC_BY_ITSELF = (
     ("cut short by its writer", lambda token, core: b"..." in token),
     ("a path that is drawn", lambda token, core: _DRAWN.fullmatch(token) is not None),
     ("a domain", lambda token, core: b"xn--" in token),
-    ("an example of a manual, as it says", lambda token, core: b"EXAMPLE" in token),
+    ("an example of a manual, as it says", lambda token, core: b"EXAMPLE" in token and b"/" not in core),
 )
 """Filters of a run by itself: what it is, and whether it is that."""
 

@@ -258,7 +258,7 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
         return "what a protocol shows to everybody"
     if names_a_page(before) or names_a_digest(value, before):
         return "a token of a page or a request, or a digest, as its name says"
-    if b"EXAMPLE" in value:
+    if b"EXAMPLE" in value and b"/" not in value:
         return "an example of a manual, as it says"
     if b"..." in value:
         return "cut short by its writer"

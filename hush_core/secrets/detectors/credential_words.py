@@ -96,8 +96,10 @@ _ID_NAME = linear.compile(
 _ID_ENDS = frozenset((b"id", b"ids", b"identifier"))
 _OF_KEYS = frozenset((b"key", b"keys", b"kms"))
 _PAGE_TOKEN = linear.compile(
-    rb"(?i)(?:next|continuation|starting|change|lock|sync|idempotency|pag(?:e|ing|ination)|client_?-?request)[_-]?(?:page|sync)?[_-]?token[\"'\]]{0,2}(?:[ \t]*(?:[:=,(>]|=>)[ \t]*|[ \t])[\"']?\Z"
+    rb"(?i)(?<![\w-])(?:--)?(?:(?:next|previous)[_-]?(?:page|sync|continuation)?|continuation|starting|change|lock|sync|idempotency|paging|pagination"
+    rb"|client[_-]?request)[_-]?token[\"'\]]{0,2}(?:[ \t]*(?:[:=,(>]|=>)[ \t]*|[ \t])[\"']?\Z"
 )
+"""The whole name: `password_change_token` opens something."""
 _HEX = re.compile(rb"[0-9A-Fa-f]{8,64}")
 _TYPE_NAME = linear.compile(
     rb"(?i)(?:[\"']\w{1,32}::\w{1,48}::[\w:]{1,64}[\"']|\bserial_?number[\"']?)[ \t]*[:=][ \t]*[\"']?\Z"

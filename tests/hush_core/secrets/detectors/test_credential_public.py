@@ -220,6 +220,7 @@ BOTH = {
     "short value that is called secure": f'secure: "{RANDOM}{RANDOM}="',
     "value of a type's name": f'"AWS::SecretsManager::Secret": "{RANDOM}"',
     "letters that are no words": 'x = "Xqzvb7Wkjrt9Tbnmpl2Q"',
+    "token to change a password": f'password_change_token = "{RANDOM}"\n',
     "id of a session": f'event["session_id"] = "{HEX[:32]}"',
     "what a test expects": f'assert computed == "{HEX[:32]}"',
     "answer to a challenge": f'response="{HEX[:32]}"',
