@@ -1,12 +1,12 @@
-"""What the lines are that scanners report in a stranger's files without plantings: a sample, read and judged.
+"""What the lines are that scanners report in the files of strangers: a sample, read and judged.
 
-    python lab/benchmarks/outside_judged.py draw --mirror FOLDER --peer betterleaks=ENV --work WORK [--hosts third]
+    python lab/benchmarks/outside_judged.py draw --mirror FOLDER --peer betterleaks=ENV --work WORK [--hosts fresh]
     python lab/benchmarks/outside_judged.py join --work WORK      # WORK/verdicts.txt: number, verdict, kind
-    python lab/benchmarks/outside_judged.py [--hosts third]       # the table
+    python lab/benchmarks/outside_judged.py [--hosts fresh]       # the table
 
-`outside_recall.py` counts these lines as false, as nobody had labelled the hosts. `outside_judged.md` says how they
-are judged, and was written first. `draw` writes WORK/sample.txt, in random order and without the tools' names, for
-whoever judges, and WORK/key.json, which is opened by `join` alone. WORK holds values, what is kept does not.
+`outside_judged.md` says how the lines are judged, and was written first. `draw` writes WORK/sample.txt, in random
+order and without the tools' names, for the judge, and WORK/key.json, which is opened by `join` alone. WORK holds
+values, what is kept does not. The samples of "first" and "third" were drawn from hosts with plantings.
 """
 
 import argparse
@@ -20,14 +20,22 @@ from pathlib import Path
 
 import outside_peers
 from outside_keys import key_lines
-from outside_planting import git, host_files, plant, repository
-from outside_recall import HOST_SETS, OURS, SEEDS, hush_found, reported_lines
+from outside_planting import git, repository
+from outside_recall import HOST_SETS, OURS, hush_found, reported_lines
 from scipy.stats import beta
 
 RESULTS = Path(__file__).with_name("results")
 DRAWN = {OURS: 150, "betterleaks": 60}
 VERDICTS = ("credential", "unclear", "public", "none")
-SEED, AROUND = 16, 6
+SEED, AROUND, LARGEST = 16, 6, 200_000
+MADE_BY_TOOLS = (b".lock", b"-lock.json", b"-lock.yaml", b".svg", b".min.js", b".map", b"go.sum")
+HOSTS = {name: hosts for name, (hosts, _) in HOST_SETS.items()} | {
+    "fresh": (
+        "usememos/memos", "gogs/gogs", "docker/compose", "koajs/koa", "falconry/falcon", "k3s-io/k3s-ansible",
+        "cookiecutter/cookiecutter-django", "openfaas/faas", "vercel/commerce",
+    ),
+}  # fmt: skip
+"""fresh: named on 2026-11-28, before any of their lines was read; no rule was written with them in view."""
 
 
 def clopper_pearson(hits: int, of: int, level: float = 0.95) -> tuple[float, float]:
@@ -42,67 +50,69 @@ def kept(which: str, ending: str) -> Path:
     return RESULTS / f"outside_judged{'' if which == 'first' else f'_{which}'}.{ending}"
 
 
+def text_of(host: Path) -> dict[str, str]:
+    """UTF-8 text by path of the newest commit, without lock files, pictures and what a tool packed."""
+    files = {}
+    for entry in git(host, "ls-tree", "-r", "-z", "HEAD").split(b"\0")[:-1]:
+        about, name = entry.split(b"\t", 1)
+        mode, kind, blob = about.decode().split()
+        if kind != "blob" or mode == "120000" or name.endswith(MADE_BY_TOOLS):
+            continue
+        data = git(host, "cat-file", "blob", blob, missing=True)
+        if not 0 < len(data) <= LARGEST or b"\0" in data or b"\r" in data:
+            continue
+        try:
+            files[name.decode()] = data.decode()
+        except UnicodeDecodeError:
+            continue
+    return files
+
+
 def draw(mirror: Path, which: str, checkout: Path, peers: dict[str, Path], work: Path) -> None:
-    """All seeds' lines that count as false, a sample of each tool's, and the files around them."""
-    names, seeds = HOST_SETS[which]
-    hosts = [mirror / name.replace("/", "+") / "repo" for name in names]
-    texts: dict[str, str] = {}
-    sizes: dict[str, float] = {}
-    frame: dict[str, dict[str, set]] = {tool: {} for tool in (OURS, *peers)}
-    marks: list[tuple[str, int, int]] = []
-    for name in seeds:
-        hosted = host_files(hosts, SEEDS[name])
-        planted, _ = plant(hosted, SEEDS[name])
-        clean = {path: text for path, text in hosted.items() if planted[path] == text}
-        proven = set().union(*key_lines(clean))
-        sizes[name] = sum(len(text.encode()) for text in clean.values()) / 1e6
-        texts |= clean
-        with tempfile.TemporaryDirectory() as folder:
-            tree = repository(Path(folder) / "planted", planted)
-            found = hush_found(tree, checkout)
-            frame[OURS][name] = reported_lines(clean, found) - proven
-            marks += [
-                (p, *span) for how in ("tagged", "dropped") for p in clean for span in found[how].get(p, [])
-            ]
-            for peer, environment in peers.items():
-                lines, _ = outside_peers.reported(peer, environment, tree)
-                frame[peer][name] = {(path, line) for path, line in lines - proven if path in clean}
-    sizes["both"] = sum(len(text.encode()) for text in texts.values()) / 1e6
-    chance, sample = random.Random(SEED), {}
-    for tool, found_by in frame.items():
-        found_by["both"] = set().union(*found_by.values())
-        for line in chance.sample(sorted(found_by["both"]), min(DRAWN[tool], len(found_by["both"]))):
-            sample.setdefault(line, {})[tool] = [name for name in seeds if line in found_by[name]]
+    """What each tool reports in the newest files of the hosts, and a sample of it with the lines around."""
+    folders = {name: mirror / name.replace("/", "+") / "repo" for name in HOSTS[which]}
+    texts = {f"{name}/{path}": text for name, host in folders.items() for path, text in text_of(host).items()}
+    proven = set().union(*key_lines(texts))
+    with tempfile.TemporaryDirectory() as folder:
+        tree = repository(Path(folder) / "hosts", texts)
+        found = hush_found(tree, checkout)
+        frame = {OURS: reported_lines(texts, found) - proven}
+        for peer, environment in peers.items():
+            frame[peer] = outside_peers.reported(peer, environment, tree)[0] - proven
+    marks = [
+        (path, *span) for how in ("tagged", "dropped") for path in texts for span in found[how].get(path, [])
+    ]
+    chance, sample = random.Random(SEED), set()
+    for tool, lines in frame.items():
+        sample |= set(chance.sample(sorted(lines), min(DRAWN[tool], len(lines))))
     order = sorted(sample)
     chance.shuffle(order)
     rows, pages = [], []
     for number, (path, line) in enumerate(order):
-        host, inside = _origin(path, texts[path], hosts, names)
+        host, inside = next((name, path[len(name) + 1 :]) for name in folders if path.startswith(f"{name}/"))
         before = sum(len(each.encode()) + 1 for each in texts[path].split("\n")[: line - 1])
         until = before + len(texts[path].split("\n")[line - 1].encode())
         marked = any(p == path and start < until and before < end for p, start, end in marks)
-        rows.append({"host": names[host], "commit": git(hosts[host], "rev-parse", "HEAD").decode().strip(),
-                     "path": inside, "line": line, "marked": "yes" if marked else "no",
-                     **{tool: " ".join(sample[path, line].get(tool, [])) for tool in frame}})  # fmt: skip
-        pages.append(f"##{number} {names[host]} {inside}:{line}\n{_around(texts[path], line)}\n")
+        tools = {tool: "all" if (path, line) in lines else "" for tool, lines in frame.items()}
+        commit = git(folders[host], "rev-parse", "HEAD").decode().strip()
+        row = {
+            "host": host,
+            "commit": commit,
+            "path": inside,
+            "line": line,
+            "marked": "yes" if marked else "no",
+        }
+        rows.append(row | tools)
+        pages.append(f"##{number} {host} {inside}:{line}\n{_around(texts[path], line)}\n")
     work.mkdir(parents=True, exist_ok=True)
     (work / "sample.txt").write_text("\n".join(pages))
     commit = git(checkout, "rev-parse", "--short", "HEAD").decode().strip()
-    lines = {tool: {name: len(each) for name, each in by.items()} for tool, by in frame.items()}
-    files = {tool: Counter(p for p, _ in by["both"]).most_common(3) for tool, by in frame.items()}
-    facts = {"hosts": which, "commit": commit, "peers": outside_peers.versions(peers), "megabytes": sizes,
-             "lines": lines, "files_with_most": files}  # fmt: skip
+    megabytes = {"all": sum(len(text.encode()) for text in texts.values()) / 1e6}
+    files = {tool: Counter(path for path, _ in lines).most_common(3) for tool, lines in frame.items()}
+    facts = {"hosts": which, "commit": commit, "peers": outside_peers.versions(peers), "megabytes": megabytes,
+             "lines": {tool: {"all": len(lines)} for tool, lines in frame.items()},
+             "files_with_most": files}  # fmt: skip
     (work / "key.json").write_text(json.dumps({"facts": facts, "rows": rows}))
-
-
-def _origin(path: str, text: str, hosts: list[Path], names: tuple[str, ...]) -> tuple[int, str]:
-    """The host (its number) and the path there of a file of the planted tree."""
-    for number, name in reversed(list(enumerate(names))):
-        inside = path.removeprefix(name.split("/")[-1] + "/") if number else path
-        if (not number or inside != path) and git(hosts[number], "cat-file", "blob", f"HEAD:{inside}",
-                                                  missing=True).decode("utf-8", "replace") == text:  # fmt: skip
-            return number, inside
-    raise ValueError(f"{path}: no host has it")
 
 
 def _around(text: str, line: int) -> str:
@@ -127,8 +137,8 @@ def join(work: Path) -> None:
 
 
 def shares(rows: list[dict], facts: dict, tool: str, part: str) -> dict:
-    """Of one tool on one seed (or `both`): counts by verdict, and of lines that hold a credential, and that hold
-    none (unclear ones included, and not), hits, share and interval; `rate`: reported lines a MB."""
+    """Of one tool on one part of the sample (a seed, `both`, or `all`): counts by verdict, and of lines that hold a
+    credential, and that hold none (unclear ones included, and not), share and interval; `rate`: lines a MB."""
     mine = [row for row in rows if row[tool] and (part == "both" or part in row[tool].split())]
     counts = Counter(row["verdict"] for row in mine)
     wrong = counts["public"] + counts["none"]
@@ -167,7 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("step", nargs="?", default="table", choices=["draw", "join", "table"])
     parser.add_argument("--mirror", type=Path)
-    parser.add_argument("--hosts", choices=HOST_SETS, default="first", help="which hosts of the mirror")
+    parser.add_argument("--hosts", choices=HOSTS, default="first", help="which hosts of the mirror")
     parser.add_argument("--hush", type=Path, default=Path(__file__).parents[2], help="the checkout")
     parser.add_argument("--peer", action="append", default=[], help="NAME=ENVIRONMENT")
     parser.add_argument("--work", type=Path, help="a folder of your own: it holds text of the hosts")

@@ -17,9 +17,14 @@ _SHIFTED = dict(zip('~!@#$%^&*()_+{}|:"<>?', "`1234567890-=[]\\;',./", strict=Tr
 _AZERTY_DIGITS = dict(zip("1234567890", "&é\"'(-è_çà", strict=True))
 
 
+def lower_case(text: str) -> str:
+    """In lower case, one character for each: of all of Unicode only İ becomes two by `str.lower`."""
+    return text.replace("İ", "i").lower()
+
+
 def unshifted(text: str) -> str:
     """The keys that were pressed, on an American keyboard."""
-    return "".join(_SHIFTED.get(c, c) for c in text.lower())
+    return "".join(_SHIFTED.get(c, c) for c in lower_case(text))
 
 
 @cache

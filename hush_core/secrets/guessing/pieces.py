@@ -11,7 +11,7 @@ import math
 import re
 import string
 
-from hush_core.secrets.guessing.keyboards import neighbours, unshifted
+from hush_core.secrets.guessing.keyboards import lower_case, neighbours, unshifted
 from hush_core.secrets.guessing.words import CONSTANTS, INDEX, MOST, heads, letter_bits, word_bits
 
 NEVER = math.inf
@@ -51,7 +51,7 @@ SPELT = re.compile(r"(?:[A-Z]?[a-z]{2,})+|[A-Z]{8,}")
 
 def words(text: str) -> list[Piece]:
     """Words of the lists, in any case, with digits and signs for letters, forwards and backwards."""
-    lower = text.lower()
+    lower = lower_case(text)
     known, begins = word_bits(), heads()
     found = []
     spellings = {lower: _A_WORD}
@@ -70,7 +70,7 @@ def words(text: str) -> list[Piece]:
                     continue
                 a, b = (n - j, n - i) if backwards else (i, j)
                 written = text[a:b]
-                changed = sum(map(str.__ne__, written.lower(), spelling[i:j])) if extra == _CHANGED else 0
+                changed = sum(map(str.__ne__, lower_case(written), spelling[i:j])) if extra == _CHANGED else 0
                 if 2 * changed <= j - i:
                     found.append((a, b, bits + extra + 1.5 * changed + _case(written)))
     return found
@@ -171,8 +171,8 @@ STEPS = {
 
 def repeats(text: str) -> list[Piece]:
     """At each place, the longest that was before it already, in either case or mirrored, or in known digits."""
-    found, lower = [], text.lower()
-    n, mirrored = len(text), text.lower()[::-1]
+    found, lower = [], lower_case(text)
+    n, mirrored = len(text), lower[::-1]
     for i in range(1, n - 2):
         length = 3 if lower.find(lower[i : i + 3], 0, i + 2) >= 0 else 0
         while length and i + length < n and lower.find(lower[i : i + length + 1], 0, i + length) >= 0:

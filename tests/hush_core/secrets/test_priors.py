@@ -8,6 +8,8 @@ import random
 import string
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from sizes import seeds
 
 from hush_core.secrets.priors import (
@@ -73,6 +75,12 @@ def test_machine_made_tokens_are_strong(rule, prefix, length, alphabet, seed):
 )
 def test_what_people_choose_is_weak(rule, value):
     assert 0 <= guess_bits(rule, value.encode()) < WEAK_BITS
+
+
+@given(st.sampled_from([ASSIGNED, ASSIGNED_PASSWORD, NEARBY, "betterleaks.new"]), st.text(max_size=40))
+@example(ASSIGNED_PASSWORD, "İstanbul-İzmir-4711")
+def test_no_letter_of_any_script_stops_the_scanner(rule, value):
+    assert 0 <= guess_bits(rule, value.encode()) < math.inf
 
 
 @pytest.mark.parametrize("rule", ["betterleaks.generic-credential-uri", ASSIGNED_PASSWORD])
