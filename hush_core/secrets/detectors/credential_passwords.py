@@ -113,7 +113,7 @@ _NO_VALUE_TAIL = frozenset(
 _NOISE = linear.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
-    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|compat|base(?:16|32|64|85)|urllib2?"
     rb"|(?:required|nullable|sometimes|present|filled|bail|string|confirmed)(?:\|[a-z_]+(?::[\w,.]+)?)+)"
 )
 _EXPRESSION = linear.compile(
@@ -385,9 +385,14 @@ _CODE = linear.compile(
 HEAD_BYTES = 16384
 
 
+def head_lines(content: bytes) -> list[bytes]:
+    """The first lines, which show what kind of file it is."""
+    return content[:HEAD_BYTES].split(b"\n")[:60]
+
+
 def _settings_like(content: bytes) -> bool:
     """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
-    lines = content[:HEAD_BYTES].split(b"\n")[:60]
+    lines = head_lines(content)
     settings = sum(
         [
             len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line)
@@ -398,6 +403,6 @@ def _settings_like(content: bytes) -> bool:
 
 
 def head_of(content: bytes) -> int:
-    """Bytes on which it depends whether a file holds settings."""
+    """Bytes on which it depends whether a file holds settings, or texts."""
     lines = content[:HEAD_BYTES].split(b"\n", 60)
     return min(len(content), HEAD_BYTES) - (len(lines[60]) if len(lines) > 60 else 0)

@@ -59,7 +59,7 @@ _SHOWN = linear.compile(
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
     rb"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD) /|<UserSecretsId>[ \t]*|\b(?:kid|jti)[\"']?[ \t]*[:=][ \t]*[\"']?"
     rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
-    rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
+    rb"|\bboundary=[\"']?(?:[ \t]*\+[ \t]*[\"'])?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
 )
 _SECRETLY = re.compile(
     rb"(?i)(?:secret|token|key|pass(?:word|wd|phrase)|pwd|credentials?|signing)[\"'`]?[ \t:=_-]{0,3}\Z"
@@ -229,7 +229,7 @@ def says_placeholder(value: bytes) -> bool:
 
 
 _EMPTY = linear.compile(rb"-----BEGIN [A-Z0-9 ]{3,40}-----\s*-----END [A-Z0-9 ]{3,40}-----")
-_BOUNDARY = re.compile(rb"(?i)boundary|place_?holder")
+_BOUNDARY = re.compile(rb"(?i)boundary|place_?holder|\A-{2,8}[0-9a-f]{32}(?:--)?\Z")
 
 
 def is_boundary(token: bytes) -> bool:
@@ -278,3 +278,20 @@ def is_everybodys(value: bytes) -> bool:
     if is_sample_token(value):
         return True
     return 12 <= len(value) <= 8192 and is_published(value.decode("utf-8", "replace"))
+
+
+_CODE = linear.compile(
+    rb"GHSA(?:-[2-9cfghjmp-rv-x]{4}){3}|\*?u?int(?:8|16|32|64)|\*(?:string|bool|byte)|-?0x[0-9A-Fa-f]{1,8}"
+    rb"|&[a-z]\w*\.[A-Z][a-z]+\w*|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+="
+    rb"|\$[A-Z_]+/[\w./-]+|(?:[a-z]+/)+[a-z]+_[a-z_]+|!{3}[A-Z]+"
+)
+
+
+def is_code(value: bytes) -> bool:
+    """Whether a whole value is code: a type, a member, a number, a variable, a route, a file in a variable's folder.
+    The id of an advisory is taken for such, and a placeholder in exclamation marks.
+
+    >>> is_code(b"&api.PasswordRequest"), is_code(b"$TEMP_DIR/file"), is_code(b"!!!Kettle9")
+    (True, True, False)
+    """
+    return _CODE.fullmatch(value) is not None

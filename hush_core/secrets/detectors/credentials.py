@@ -23,7 +23,9 @@ from hush_core.files import private_folder, users_cache
 from hush_core.secrets.detectors import by_line, credential_names, credential_randomness, deadline
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
+from hush_core.secrets.detectors.credential_catalogues import is_catalogue, is_text
+from hush_core.secrets.detectors.credential_passwords import head_lines
+from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
@@ -91,8 +93,17 @@ class CredentialScanner:
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
         known = {d for d in found if is_everybodys(d.value) or _is_public(content, d)}
         for detection in known:
-            rejected("an example of a documentation or a standard, which everybody knows", detection.value)
+            rejected(
+                "code, or an example of a documentation or a standard, which everybody knows", detection.value
+            )
         found -= known
+        texts = {d for d in found if is_text(d.value)}
+        if texts:
+            gated.unsettled.extend(d.start for d in texts)
+            if is_catalogue(head_lines(content)):
+                for detection in texts:
+                    rejected("a text of a translated program: most of the file is such", detection.value)
+                found -= texts
         return sorted(found, key=lambda d: (d.start, d.end, d.rule)), gated
 
     def pinned_places(self, text: bytes) -> list[int]:
@@ -101,14 +112,16 @@ class CredentialScanner:
 
 
 def _is_public(content: bytes, found: Detection) -> bool:
-    """The name of a resource at AWS, and the login of Oracle's manuals."""
+    """Code, the name of a resource at AWS, and the login of Oracle's manuals."""
+    if is_code(found.value):
+        return True
     if found.value == b"tiger":
         return content.endswith(b"scott:", 0, found.start)
     return found.value.startswith(b"arn:aws") and b"://" not in found.value
 
 
 _NO_PASSWORD = re.compile(
-    rb"(?i)(?:pass|pwd|guest|user(?:name)?|test|p|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token)|xxx+|\*+|pass(?:%[0-9A-Fa-f]{2}pass)+)"
+    rb"(?i)(?:pass|pwd|guest|x-(?:access-token|oauth-basic|token-auth)|user(?:name)?|test|p|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token)|xxx+|\*+|pass(?:%[0-9A-Fa-f]{2}pass)+)"
 )
 _USER = re.compile(rb"//([^/:@\s]{1,60}):\Z")
 

@@ -1,0 +1,70 @@
+"""Files that say a program's texts in one language: "Passwort" beside `password` is no password there.
+
+A catalogue (INI, JSON, YAML, properties, gettext, Fluent) is known by its first lines: two thirds of its names have
+a text, as hardly any settings have, and it holds no code. Only words are taken for texts. So a value with a digit,
+with several hyphens or with capitals inside is still one of a credential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hush_core import linear
+from hush_core.secrets.detectors.credential_words import tells, words
+
+_LETTERS = rb"(?:[A-Z]?[a-z\x80-\xff]+|[A-Z\x80-\xff]+)"
+_PART = rb"(?:[(\"']|\xc2[\xa1\xbf])?" + _LETTERS + rb"(?:[-'/]" + _LETTERS + rb")?[)\"']?[.,:;!?]*"
+_TEXT = linear.compile(
+    rb"(?s)"
+    + _PART
+    + rb"(?:[ \t]+(?:[/&-][ \t]+)?"
+    + _PART
+    + rb")*|[0-9]*[\x80-\xff][\x80-\xff0-9 .,:!?]{8,}"
+)
+"""Words of letters, with the signs of a sentence; digits among those of other scripts."""
+_LINE = linear.compile(
+    rb"[ \t]*(?:[\"']?([A-Za-z.][A-Za-z0-9_.-]{0,120})[\"']?[ \t]*(?::|=>?)|msgstr(?:\[[0-9]\])?)[ \t]*"
+    rb"[\"']?([^\n\"']{0,400})"
+)
+_SEVERAL = linear.compile(rb"[a-z\x80-\xff]{2}[.,:;!?)]?[ \t]+[(]?[A-Za-z\x80-\xff]{2}|[\x80-\xff]{9}")
+_CODE = linear.compile(
+    rb"[ \t]*(?:import|from|export|package|using|use|def|class|function|func|const|let|var|return|#include|describe"
+    rb"|it|test)(?:[ \t]+[^=: \t]|\()"
+)
+LEAST = 5
+"""Names with a text of several words among the first lines."""
+
+
+def is_text(value: bytes) -> bool:
+    """Whether a value is made of words alone.
+
+    >>> is_text("Mật khẩu".encode()), is_text(b"Forgot your password?"), is_text(b"pillow-tunnel-anchor")
+    (True, True, False)
+    """
+    return _TEXT.fullmatch(value) is not None
+
+
+def is_catalogue(head: Sequence[bytes]) -> bool:
+    """Whether a file's first lines are those of a catalogue, and not those of a list of passphrases."""
+    names = set()
+    named = texts = several = telling = 0
+    for line in head:
+        if _CODE.match(line):
+            return False
+        match = _LINE.match(line)
+        value = match[2].strip(b" \t\r,;") if match else b""
+        if match is None or value in (b"", b"{", b"[") or match[1] in names:
+            continue
+        name = match[1] or b""
+        if name and not name.startswith(b"."):
+            names.add(name)
+        named += 1
+        if value[:1].islower():
+            continue
+        if _SEVERAL.search(value):
+            several += 1
+            telling += any(map(tells, words(name)))
+        elif not is_text(value):
+            continue
+        texts += 1
+    return several >= LEAST and 3 * texts >= 2 * named and 2 * telling <= several
