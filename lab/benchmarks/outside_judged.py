@@ -34,8 +34,14 @@ HOSTS = {name: hosts for name, (hosts, _) in HOST_SETS.items()} | {
         "usememos/memos", "gogs/gogs", "docker/compose", "koajs/koa", "falconry/falcon", "k3s-io/k3s-ansible",
         "cookiecutter/cookiecutter-django", "openfaas/faas", "vercel/commerce",
     ),
+    "second": (
+        "wekan/wekan", "go-chi/chi", "dotnet-architecture/eShopOnWeb", "phoenixframework/phoenix", "encode/starlette",
+        "ansible/awx", "BookStackApp/BookStack", "hashicorp/terraform-provider-random", "lobsters/lobsters",
+        "ktorio/ktor-samples", "actix/examples",
+    ),
 }  # fmt: skip
-"""fresh: named on 2026-11-28, before any of their lines was read; no rule was written with them in view."""
+"""fresh and second were named on 2026-11-28, each before a line of it was read. Rules were written after "fresh" had
+been judged, with its lines in view, and before "second" was drawn."""
 
 
 def clopper_pearson(hits: int, of: int, level: float = 0.95) -> tuple[float, float]:
