@@ -27,9 +27,10 @@ _LINE = linear.compile(
     rb"[\"']?([^\n\"']{0,400})"
 )
 _SEVERAL = linear.compile(rb"[a-z\x80-\xff]{2}[.,:;!?)]?[ \t]+[(]?[A-Za-z\x80-\xff]{2}|[\x80-\xff]{9}")
+_SENTENCE = linear.compile(rb"[a-z\x80-\xff]+(?:[ \t]+[^ \t=]+){3,}")
 _CODE = linear.compile(
     rb"[ \t]*(?:import|from|export|package|using|use|def|class|function|func|const|let|var|return|#include|describe"
-    rb"|it|test)(?:[ \t]+[^=: \t]|\()"
+    rb"|it|test)(?:[ \t]+[^=: \t\[]|\()"
 )
 LEAST = 5
 """Names with a text of several words among the first lines."""
@@ -59,7 +60,7 @@ def is_catalogue(head: Sequence[bytes]) -> bool:
         if name and not name.startswith(b"."):
             names.add(name)
         named += 1
-        if value[:1].islower():
+        if value[:1].islower() and not _SENTENCE.fullmatch(value):
             continue
         if _SEVERAL.search(value):
             several += 1

@@ -73,11 +73,14 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
 
 
 def _of_one_list(name: bytes, value: bytes) -> bool:
-    """Whether two lines list names of one kind: `'ldap_bind',` and below it `'ldap_close',`."""
+    """Whether two lines list names of one kind: `'ldap_bind',` and below it `'ldap_close',`, or `'all_parents',`."""
     one, other = _ITEM.fullmatch(name), _ITEM.fullmatch(value)
-    return one is not None and other is not None and one[1][:4] == other[1][:4]
+    if one is None or other is None:
+        return False
+    return one[1][:4] == other[1][:4] or bool(_SNAKE.fullmatch(one[1]) and _SNAKE.fullmatch(other[1]))
 
 
+_SNAKE = linear.compile(rb"[a-z]+(?:_[a-z]+)+")
 _ITEM = linear.compile(rb"[ \t]*[\"']([A-Za-z]\w{3,63})[\"'],?[ \t\r]*\n?")
 
 

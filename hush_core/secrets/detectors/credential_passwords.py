@@ -129,6 +129,7 @@ _ALGORITHM = linear.compile(
     rb"[-@.])+(?:ssh|openssh\.com|libssh\.org|sha|nistp|v|cbc|ctr|gcm|rsa|dss)?[0-9]{0,5}"
 )
 """A name as SSH has for kinds of keys and ciphers, under `keys`."""
+_VARIABLE = linear.compile(rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]{1,4})*(?:_[A-Z]{2,})+")
 _CLOSED = linear.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = linear.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
@@ -285,6 +286,10 @@ def _no_password(match: linear.Match, value: bytes, *, human: bool, quoted: bool
     whole = name + _CLOSED.sub(b"", match[2].lower())
     if value.lower() in (name, whole) or value.lower().rstrip(b"12") == whole.rstrip(b"12"):
         return "its own name"
+    if not human and whole == b"key" and _VARIABLE.fullmatch(value):
+        return "the name of a variable"
+    if len(value) >= 8 and whole.translate(None, b"_-").endswith(value.lower().translate(None, b"_-")):
+        return "the end of its own name"
     if name.isascii() and not _ASCII.search(value):
         return "a translation of its name"
     if (

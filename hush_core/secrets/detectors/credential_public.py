@@ -59,7 +59,7 @@ _SHOWN = linear.compile(
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
     rb"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD) /|<UserSecretsId>[ \t]*|\b(?:kid|jti)[\"']?[ \t]*[:=][ \t]*[\"']?"
     rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
-    rb"|\bboundary=[\"']?(?:[ \t]*\+[ \t]*[\"'])?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
+    rb"|\bPublicKeyToken[=>]\^?|\bboundary=[\"']?(?:[ \t]*\+[ \t]*[\"'])?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
 )
 _SECRETLY = re.compile(
     rb"(?i)(?:secret|token|key|pass(?:word|wd|phrase)|pwd|credentials?|signing)[\"'`]?[ \t:=_-]{0,3}\Z"
@@ -75,7 +75,7 @@ _PLACEHOLDER = linear.compile(
     + rb"{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)"
     + _GAP
     + rb"{1,2}){0,6}"
-    rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|username|value)"
+    rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|filtered|username|value)"
     rb"(?:" + _GAP + rb"(?:here|value|string))?"
     rb")[\]>)}_*]{0,2}"
 )
@@ -282,13 +282,16 @@ def is_everybodys(value: bytes) -> bool:
 
 _CODE = linear.compile(
     rb"GHSA(?:-[2-9cfghjmp-rv-x]{4}){3}|\*?u?int(?:8|16|32|64)|\*(?:string|bool|byte)|-?0x[0-9A-Fa-f]{1,8}"
-    rb"|&[a-z]\w*\.[A-Z][a-z]+\w*|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+="
-    rb"|\$[A-Z_]+/[\w./-]+|(?:[a-z]+/)+[a-z]+_[a-z_]+|!{3}[A-Z]+"
+    rb"|&[a-z]\w*\.[A-Z][a-z]+\w*|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+=|[A-Z]{4,}=[0-9]"
+    rb"|\$[A-Z_]+/[\w./-]+|(?:[a-z]+/)+[a-z]+_[a-z_]+|[a-z_]{3,}#[a-z_]{3,}|!{3}[A-Z]+|\$encrypted\$[A-Z0-9$]*"
+    rb"|(?:\{[A-Za-z_. ]+\}[:@/._-]?){2,}|\{\.\w+[\[.].*|.*\[(?:a-z|A-Z)(?:A-Z|0-9|_)*\].*|.*%~[0-9].*"
+    rb"|[A-Z]\w+\.\w+(?:/\w+)+@[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-preview)?"
+    rb"|[\w.$%~*{}()-]+\.(?:zip|log|t?gz|tgz|bz2|xz|7z|tar|deb|rpm|dmg|msi|exe)"
 )
 
 
 def is_code(value: bytes) -> bool:
-    """Whether a whole value is code: a type, a member, a number, a variable, a route, a file in a variable's folder.
+    """Whether a whole value is code: a type, a member, a number, a variable, a route, a pattern, an archive, a template.
     The id of an advisory is taken for such, and a placeholder in exclamation marks.
 
     >>> is_code(b"&api.PasswordRequest"), is_code(b"$TEMP_DIR/file"), is_code(b"!!!Kettle9")

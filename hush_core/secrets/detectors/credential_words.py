@@ -155,5 +155,7 @@ def verdict(before: bytes) -> bool | None:
         if named[n] in DENYING:
             return False
         if tells(named[n]):
-            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"partition", b"sort"))
+            return not (
+                n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"partition", b"sort", b"cache")
+            )
     return None

@@ -25,6 +25,7 @@ FORMS = {
     "JSON": ("{{\n", '  "{0}": "{1}",\n'),
     "YAML": ("cs:\n", "  {0}: {1}\n"),
     "properties": ("", "login.{0} = {1}\n"),
+    "PHP": ("<?php\nreturn [\n", "    '{0}' => '{1}',\n"),
     "gettext": ('msgid ""\nmsgstr ""\n\n', 'msgid "{0}"\nmsgstr "{1}"\n\n'),
     "Fluent": ("# Licence\n\n", "{0} =\n    .label = {1}\n{0}-short = {1}\n"),
 }
