@@ -184,7 +184,8 @@ def test_the_used_share_sums_to_the_records_that_items_hold():
         for example, pool in items.pools.iter_rows():
             named[pool] += int(items.weights[example])
         every = isinstance(mechanism, UserWiseMechanism) and mechanism.select in ("random", "chunks")
-        each = mechanism.records if isinstance(mechanism, UserWiseMechanism) else 1
-        held = sum(size if every else min(size, named[p] * each) for p, size in sizes.items())
+        held = sum(
+            size if every else min(size, named[p] * mechanism.records_a_round) for p, size in sizes.items()
+        )
         outside = items.weights.sum() - sum(named.values())
         assert items.used.sum() == pytest.approx(held + outside)
