@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pydantic import BaseModel
 
 from hush_core.accounting import noise_for_all
 from hush_core.accounting.correlated import Cycle, Strategy, groups_table
 from hush_core.config import MechanismConfig, Method, PromiseConfig
 from hush_core.errors import HushError, Unavailable
-from hush_core.history import bounds_at_priors, bounds_without_rounds, plan_for_runs
-from hush_core.mechanisms import noise_of_plan, plan_of, refuse_unless_sampled
+from hush_core.history import bounds_at_priors, bounds_without_rounds, plan_of_runs
+from hush_core.mechanisms import noise_of_plan, plan_of
 from hush_core.plan import ProtectionPlan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from hush_core.weights.roles import CERTIFIED
@@ -98,8 +96,8 @@ def calibrate_noise(
     shape = {"rounds": rounds, "expected_batch": expected_batch, "clip_norm": clip_norm, "method": method}
     settings = {**shape, "progress": progress_log()}
     if promise and before:
-        refuse_unless_sampled(mechanism)
-        plan = plan_for_runs(
+        plan = plan_of_runs(
+            mechanism,
             *tables,
             settings=settings_digest,
             earlier=before.others.load(store),
@@ -107,7 +105,6 @@ def calibrate_noise(
             later_rounds=later_rounds,
             **settings,
         )
-        plan = replace(plan, records=mechanism.records_a_round)
     else:
         plan = plan_of(mechanism, *tables, **settings)
     run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)

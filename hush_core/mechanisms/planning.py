@@ -73,7 +73,7 @@ def noise_of_plan(
 
 
 def refuse_unless_sampled(mechanism: MechanismConfig) -> None:
-    """Raises: InputError: its rounds are not sampled, so neither bounds nor runs compose as those of samples do."""
+    """Raises: InputError: its rounds are not sampled, so their bounds do not compose as those of samples do."""
     if not mechanism.composes_over_runs:
         raise InputError(
             f"mechanism {mechanism.kind}", "has no rounds that are sampled, so this plan is not of it",
