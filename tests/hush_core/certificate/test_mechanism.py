@@ -21,6 +21,7 @@ from hush_core.rivals import rivals_of
 from hush_core.weights import WeightSettings
 
 DP_SGD = NOISY[0]
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "mechanisms.md"
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,9 @@ def test_a_kind_goes_all_the_way_from_the_config_to_a_certificate_that_verifies(
     mechanism, without = config.mechanism, config.for_mechanism().without_secret
     settings = WeightSettings(rule="normal_quantiles", c=0.5, without_secret=without)
     assert isinstance(mechanism, MECHANISMS[kind]) and mechanism.how_drawn("by chance")
-    assert bool(mechanism.in_words) == (kind != "hush")
+    assert bool(mechanism.in_words) == (kind != "hush") and f"| `{kind}` |" in PAGE.read_text(
+        encoding="utf-8"
+    )
     edges, secrets, _ = shared_units(0)
     layout = lay_out(edges, secrets, n_examples=40, settings=settings, mechanism=mechanism)
     on, how = (mechanism, layout.weighing.weights, layout.edges, secrets), {"rounds": 4, "expected_batch": 2}
