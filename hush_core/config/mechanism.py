@@ -27,25 +27,16 @@ class Mechanism(Section):
     """Whether it has private rounds at all."""
     composes_over_runs: ClassVar[bool] = False
     """Whether the noise of several runs can be planned together: their rounds are sampled."""
+    examples_by_themselves: ClassVar[bool] = True
+    """Whether every item is one example with its own text, chosen without looking at text with a secret."""
+    records_a_round: ClassVar[int] = 1
+    """How many records of an item a round averages (`ProtectionPlan.records`)."""
+    unit_dp: ClassVar[tuple[float, float] | None] = None
+    """(ε, δ) that the noise is planned for; None: for the secrets' levels."""
     words: ClassVar[str]
     """What a round draws, with its keys in braces."""
     drawn: ClassVar[str] = "{sampler}"
     """How items and their text are drawn, in a certificate; `sampler`: how a round samples items."""
-
-    @property
-    def examples_by_themselves(self) -> bool:
-        """Whether every item is one example with its own text, chosen without looking at text with a secret."""
-        return True
-
-    @property
-    def records_a_round(self) -> int:
-        """How many records of an item a round averages (`ProtectionPlan.records`)."""
-        return 1
-
-    @property
-    def unit_dp(self) -> tuple[float, float] | None:
-        """(ε, δ) that the noise is planned for; None: for the secrets' levels."""
-        return None
 
     @property
     def in_words(self) -> str:
@@ -115,6 +106,7 @@ class UserWiseMechanism(NoiseMechanism):
     2024, Algorithm 2)."""
 
     kind: Literal["user_wise"]
+    examples_by_themselves = False
     words = "user-wise DP-SGD: whole units, {records} records a round ({select})"
     drawn = "{sampler}; of each item drawn, up to {records} of its records, averaged ({select})"
     records: RecordsUsed = 4
@@ -122,10 +114,6 @@ class UserWiseMechanism(NoiseMechanism):
     select: Literal[Selection, "chunks"] = "random"
     """Which of a unit's examples are used. Perplexity is that of the public start model. `chunks`
     (`user_wise` only) joins a unit's text and cuts it into pieces of `chunk_bytes`."""
-
-    @property
-    def examples_by_themselves(self) -> bool:
-        return False
 
     @property
     def records_a_round(self) -> int:

@@ -50,26 +50,17 @@ def plan_of(
 
 
 def noise_of_plan(
-    mechanism: MechanismConfig,
-    weights: np.ndarray,
-    edges: pl.DataFrame,
-    secrets: pl.DataFrame,
-    *,
-    rounds: int,
-    expected_batch: int,
-    method: Method = "best",
-    progress: Progress | None = None,
+    mechanism: MechanismConfig, weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, **how: Any
 ) -> float:
     """σ that `plan_of` would need, without its table of bounds; planned for (ε, δ), that of it by any method."""
     if isinstance(mechanism, CorrelatedMechanism):
-        shape = {"rounds": rounds, "expected_batch": expected_batch, "clip_norm": 1.0}
-        return _in_a_cycle(mechanism, weights, edges, secrets, **shape).noise_multiplier
+        return _in_a_cycle(mechanism, weights, edges, secrets, clip_norm=1.0, **how).noise_multiplier
     refuse_unless_sampled(mechanism)
-    rates = sampling_rates(weights, expected_batch)
+    rates = sampling_rates(weights, how.pop("expected_batch"))
     if mechanism.unit_dp is None:
-        return noise_for_all(edges, rates, secrets, rounds=rounds, method=method, progress=progress)
+        return noise_for_all(edges, rates, secrets, **how)
     epsilon, delta = mechanism.unit_dp
-    return noise_for_unit_privacy(edges, rates, rounds=rounds, epsilon=epsilon, delta=delta)
+    return noise_for_unit_privacy(edges, rates, rounds=how["rounds"], epsilon=epsilon, delta=delta)
 
 
 def refuse_unless_sampled(mechanism: MechanismConfig) -> None:
