@@ -11,13 +11,10 @@ from prefect import Task
 
 from flows.extraction import extracted_of
 from hush_core.config import (
-    CorrelatedMechanism,
     HushConfig,
     HushMechanism,
     LoraConfig,
     TrainConfig,
-    makes_noise,
-    unit_dp,
 )
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
@@ -153,9 +150,9 @@ def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:
 def _extract(config: HushConfig) -> Extracted:
     extracted = extracted_of(config)
     refuse_empty_entries(config, extracted)
-    if makes_noise(config.mechanism) or all(entry.protect in ("auto", "noise") for entry in config.secrets):
+    if config.mechanism.makes_noise or all(entry.protect in ("auto", "noise") for entry in config.secrets):
         refuse_without_edges(extracted)
-    if target := unit_dp(config.mechanism):
+    if target := config.mechanism.unit_dp:
         implied = imply_targets(extracted.secrets, *target)
         extracted = extracted.model_copy(update={"secrets": implied})
     return extracted
@@ -185,7 +182,7 @@ def _noise(
     if before and before.without_rounds:
         settings = config.settings_digest
         calibrated = without_rounds(weighed.weights, **once, before=before, settings_digest=settings)
-    elif not makes_noise(mechanism):
+    elif not mechanism.makes_noise:
         calibrated = without_noise(weighed.weights, **once)
     else:
         calibrated = calibrate(config.method)
@@ -196,8 +193,8 @@ def _noise(
 
 def _plain_targets(config: HushConfig) -> bool:
     """Whether the noise is that of one run for the secrets' levels, which each method can be asked for."""
-    sampled = makes_noise(config.mechanism) and not isinstance(config.mechanism, CorrelatedMechanism)
-    return config.promise is None and sampled and not unit_dp(config.mechanism)
+    mechanism = config.mechanism
+    return config.promise is None and mechanism.composes_over_runs and not mechanism.unit_dp
 
 
 def _or_none(calibrate: Callable[[str], Calibrated], method: str) -> Calibrated | None:

@@ -53,7 +53,7 @@ def secrets_of(config: HushConfig, config_file: str, baseline: str | None, out: 
     return _looked(config, given, Summary, look, written)
 
 
-def plan_of(
+def plan_report_of(
     config: HushConfig,
     config_file: str,
     changes: Changes,

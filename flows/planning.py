@@ -11,7 +11,7 @@ from flows.reports.plan import markdown
 from flows.reports.plan_report import PlanReport, build_report
 from flows.settling import settle
 from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
-from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise, unit_dp
+from hush_core.config import Changes, HushConfig, HushMechanism
 from hush_core.errors import InputError
 from hush_core.weights import Scale
 from tasks.earlier_runs import next_run
@@ -38,16 +38,16 @@ def planned(
     if noise:
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
     asked = check_config(Path(config_file), changes, command="plan")
-    if not makes_noise(asked.mechanism):
+    if not asked.mechanism.makes_noise:
         raise InputError(
             "mechanism", f"{asked.mechanism.kind} makes no noise", "there is nothing to plan: hush run"
         )
     scales = scales_of(asked, sweep, noise)
     settled = settle(asked)
     config, extracted = settled.config, settled.extracted
-    if not makes_noise(config.mechanism):
+    if not config.mechanism.makes_noise:
         scales = []
-    if target := unit_dp(config.mechanism):
+    if target := config.mechanism.unit_dp:
         implied = imply_targets(extracted.secrets, *target)
         extracted = extracted.model_copy(update={"secrets": implied})
     program = isinstance(config.mechanism, HushMechanism)

@@ -13,7 +13,7 @@ from flows.check import check_config
 from flows.reports.rehearsal import RehearsalReport, build_report, markdown, nothing_to_rehearse
 from flows.settling import settle
 from flows.sweep import noise_by_runs, refusal
-from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise
+from hush_core.config import Changes, HushConfig, HushMechanism
 from hush_core.errors import HushError, InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
@@ -95,7 +95,7 @@ def rehearse(
     folder = Path(out or str(home().report_folder("plans", Path(config_file))))
     settled = settle(asked, candidates=True, trains=True)
     config, extracted = settled.config, settled.extracted
-    if not makes_noise(config.mechanism):
+    if not config.mechanism.makes_noise:
         return nothing_to_rehearse(config, extracted, folder)
     stage = set_stage(config, extracted)
     search = open_search(config, extracted, stage, effort)
@@ -257,7 +257,7 @@ def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | 
             return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
         noise = estimate_noise(
             weighed.weights, **graph, rounds=here.train.rounds, expected_batch=here.train.batch,
-            method=here.method, in_all=here.rounds_in_all,
+            method=here.method, in_all=here.rounds_in_all, mechanism=here.mechanism,
         )  # fmt: skip
     except HushError as error:
         return refusal(error)

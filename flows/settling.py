@@ -12,7 +12,7 @@ from typing import Any
 from flows.extraction import extracted_of
 from flows.reports.ways import sentences
 from flows.sweep import numbers_of, recommended_point
-from hush_core.config import DroppingMechanism, HushConfig, HushMechanism, RedactionMechanism, makes_noise
+from hush_core.config import DroppingMechanism, HushConfig, HushMechanism, RedactionMechanism
 from hush_core.weights import (
     Predicted,
     Way,
@@ -57,7 +57,7 @@ def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False)
             them.
         trains: an entry that protects nothing is refused, before the weights are computed.
     """
-    if not makes_noise(asked.mechanism):
+    if not asked.mechanism.makes_noise:
         return Settled(asked, _found(asked, trains))
     first = values_redacted(asked)
     undecided = [entry.id for entry in first.secrets if entry.protect == "auto"]

@@ -10,8 +10,6 @@ from hush_core.config import (
     HushConfig,
     HushMechanism,
     Method,
-    composes_over_runs,
-    unit_dp,
 )
 from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
@@ -157,14 +155,14 @@ def noise_by_runs(
 ) -> list[NoiseOfRuns]:
     """The noise of these weights if every target were promised for so many runs, each from the public start or from
     the previous model. None if the mechanism has no promise of several runs."""
-    if unit_dp(config.mechanism) or not composes_over_runs(config.mechanism):
+    if config.mechanism.unit_dp or not config.mechanism.composes_over_runs:
         return []
     rounds, later = config.train.rounds, later_rounds(config)
 
     def noise(in_all: int) -> Running[NoiseEstimate]:
         return estimate_noise.submit(
             weights, edges, extracted.secrets, rounds=rounds,
-            expected_batch=config.train.batch, method=method, in_all=in_all,
+            expected_batch=config.train.batch, method=method, in_all=in_all, mechanism=config.mechanism,
         )  # fmt: skip
 
     running = [

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pydantic import BaseModel
 
 from hush_core.accounting import noise_for_all
 from hush_core.accounting.correlated import Cycle, Strategy, groups_table
-from hush_core.config import CorrelatedMechanism, MechanismConfig, Method, PromiseConfig, unit_dp
+from hush_core.config import MechanismConfig, Method, PromiseConfig
 from hush_core.errors import HushError, Unavailable
-from hush_core.history import bounds_at_priors, bounds_without_rounds, plan_for_runs
-from hush_core.mechanisms import noise_for_unit_privacy, plan_of, records_a_round
+from hush_core.history import bounds_at_priors, bounds_without_rounds, plan_of_runs
+from hush_core.mechanisms import noise_of_plan, plan_of
 from hush_core.plan import ProtectionPlan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from hush_core.weights.roles import CERTIFIED
@@ -21,7 +19,6 @@ from tasks.runtime.progress import progress_log
 from tasks.runtime.runner import in_parts
 from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store, open_store
-from tasks.weighing import HUSH
 
 
 class Calibrated(BaseModel, frozen=True):
@@ -88,7 +85,7 @@ def calibrate_noise(
     before: Before | None = None,
     settings_digest: str = "",
     later_rounds: int | None = None,
-    mechanism: MechanismConfig = HUSH,
+    mechanism: MechanismConfig,
 ) -> Calibrated:
     """Calibrate by one method and certify every secret at the result. Under a `promise`, do so for all of its runs,
     with what the runs `before` released, and `later_rounds` in each of those to come (None: as many)."""
@@ -96,12 +93,11 @@ def calibrate_noise(
     tables = (
         store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges), store.read_frame(secrets),
     )  # fmt: skip
-    settings = {
-        "rounds": rounds, "expected_batch": expected_batch, "clip_norm": clip_norm, "method": method,
-        "progress": progress_log(),
-    }  # fmt: skip
+    shape = {"rounds": rounds, "expected_batch": expected_batch, "clip_norm": clip_norm, "method": method}
+    settings = {**shape, "progress": progress_log()}
     if promise and before:
-        plan = plan_for_runs(
+        plan = plan_of_runs(
+            mechanism,
             *tables,
             settings=settings_digest,
             earlier=before.others.load(store),
@@ -109,7 +105,6 @@ def calibrate_noise(
             later_rounds=later_rounds,
             **settings,
         )
-        plan = replace(plan, records=records_a_round(mechanism))
     else:
         plan = plan_of(mechanism, *tables, **settings)
     run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)
@@ -117,10 +112,7 @@ def calibrate_noise(
         weights=weights,
         bounds=store.put_frame(plan.certificates, kind="bounds"),
         noise_multiplier=plan.noise_multiplier,
-        rounds=rounds,
-        expected_batch=expected_batch,
-        clip_norm=clip_norm,
-        method=method,
+        **shape,
         records=plan.records,
         groups=store.put_frame(groups_table(plan.cycle), kind="groups") if plan.cycle else None,
         strategy=plan.cycle.strategy.coefficients if plan.cycle else None,
@@ -200,28 +192,18 @@ def estimate_noise(
     expected_batch: int,
     method: Method,
     in_all: int,
-    mechanism: MechanismConfig = HUSH,
+    mechanism: MechanismConfig,
 ) -> NoiseEstimate:
-    """The noise of a run of `rounds` by one method, where all promised runs have so many `in_all`; no table of
-    bounds. Where the mechanism is planned for (ε, δ), that of it, whatever the method."""
+    """The noise of a run of `rounds` by one method, where all promised runs have so many `in_all`."""
     store = open_store()
-    rates = sampling_rates(store.read_frame(weights)["weight"].to_numpy(), expected_batch)
-    if isinstance(mechanism, CorrelatedMechanism):
-        sigma = plan_of(
-            mechanism, store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges),
-            store.read_frame(secrets), rounds=in_all, expected_batch=expected_batch, clip_norm=1.0,
-        ).noise_multiplier  # fmt: skip
-    elif target := unit_dp(mechanism):
-        sigma = noise_for_unit_privacy(
-            store.read_frame(edges), rates, rounds=in_all, epsilon=target[0], delta=target[1]
-        )
-    else:
-        sigma = noise_for_all(
-            store.read_frame(edges), rates, store.read_frame(secrets), rounds=in_all, method=method,
-            progress=progress_log(),
-        )  # fmt: skip
+    drawn = store.read_frame(weights)["weight"].to_numpy()
+    sigma = noise_of_plan(
+        mechanism, drawn, store.read_frame(edges), store.read_frame(secrets), rounds=in_all,
+        expected_batch=expected_batch, method=method, progress=progress_log(),
+    )  # fmt: skip
     run_logger().info("%s, %d rounds in all: noise multiplier %.4g", method, in_all, sigma)
-    return NoiseEstimate(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))
+    distinct = expected_distinct(sampling_rates(drawn, expected_batch), rounds)
+    return NoiseEstimate(noise_multiplier=sigma, distinct=distinct)
 
 
 @cached_task(name="paper", task_run_name="paper-noise", version=1)

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
-from hush_core.certificate.mechanism import MechanismFacts, sampler_words
+from hush_core.certificate.mechanism import MechanismFacts
 from hush_core.config import (
     AuditConfig,
     HushConfig,
@@ -171,7 +171,7 @@ def _training_facts(
         started_from=started_from,
         trained_without_noise=weighed.trained_plain,
         noise_source=SOURCE,
-        sampler=sampler_words(stated.mechanism, SAMPLER),
+        sampler=stated.mechanism.how_drawn(SAMPLER),
         gradient_scale=IN_WORDS if stated.preconditioned and calibrated.rounds else None,
         released_unprotected=released_unprotected(stated.audit),
     )

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from hush_core.config import (
-    ByteGptModel,
-    CorrelatedMechanism,
-    DpSgdMechanism,
-    DroppingMechanism,
-    GroupPrivacyMechanism,
-    HushConfig,
-    RedactionMechanism,
-    UserWiseMechanism,
-    makes_noise,
-    unit_dp,
-)
+from hush_core.config import ByteGptModel, HushConfig
 from tasks.against import AgainstChampion, difference
 from tasks.models import base_name
 from tasks.outcome import AllRuns, Outcome, all_runs, losses, worst_ratio
@@ -35,35 +24,6 @@ def model_in_words(config: HushConfig) -> str:
         return f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes"
     name = base_name(model)
     return f"{name}, LoRA rank {model.lora.rank}" if model.lora else f"{name}, all parameters"
-
-
-def mechanism_in_words(config: HushConfig) -> str:
-    """What a round draws, in a few words; empty for hush itself."""
-    chosen = config.mechanism
-    match chosen:
-        case DpSgdMechanism():
-            words = "DP-SGD: every example is drawn alike"
-        case GroupPrivacyMechanism():
-            words = f"group privacy: at most {chosen.records} examples of a secret ({_words(chosen.select)})"
-        case UserWiseMechanism():
-            words = (
-                f"user-wise DP-SGD: whole units, {chosen.records} records a round ({_words(chosen.select)})"
-            )
-        case CorrelatedMechanism():
-            words = "correlated noise (DP-FTRL): examples by a public cycle, none sampled"
-        case RedactionMechanism():
-            words = "redaction: values replaced, other tagged examples left out, no noise"
-        case DroppingMechanism():
-            words = "dropping: every example with a secret left out, no noise"
-        case _:
-            words = "hush" if unit_dp(chosen) else ""
-    if target := unit_dp(chosen):
-        words += f", planned for ({target[0]:g}, {target[1]:g})-DP of every secret"
-    return words
-
-
-def _words(select: str) -> str:
-    return select.replace("_", " ")
 
 
 def runs_in_words(found: AllRuns, unknown: int) -> str:
@@ -115,7 +75,7 @@ def _bounds_in_words(store: Store, outcome: Outcome) -> str:
 def _rounds_in_words(config: HushConfig, outcome: Outcome, store: Store) -> str:
     """What the rounds of this run were; of a run without any, why, and what is left of the promise."""
     c = outcome.calibrated
-    if not makes_noise(config.mechanism):
+    if not config.mechanism.makes_noise:
         return "no certified round: every bound is its prior, as nothing of a secret was trained on"
     if c.noise_multiplier is None:
         return f"{NO_ROUNDS}; {runs_left(config, outcome, store)}"
@@ -173,7 +133,7 @@ def apart(lines: list[str]) -> list[str]:
 
 def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:
     c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
-    bounds, words = store.read_frame(c.bounds), mechanism_in_words(config)
+    bounds, words = store.read_frame(c.bounds), config.mechanism.in_words
     attacked = outcome.attacked
     return [
         f"**{counted(bounds.height, 'secret')} certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",

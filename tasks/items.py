@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from hush_core.config import MechanismConfig, UserWiseMechanism
+from hush_core.config import PERPLEXITY, MechanismConfig
 from hush_core.corpus.prompted import texts_of
 from hush_core.corpus.records import ItemText
-from hush_core.mechanisms import PERPLEXITY, filling, item_texts, scores, with_implied_targets
+from hush_core.mechanisms import filling, item_texts, scores, with_implied_targets
 from tasks.models import Model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.steps import run_logger
@@ -54,7 +54,7 @@ def fill_items(
     score = scores(texts, table, mechanism.select, loss)
     found = filling(mechanism, store.read_frame(weights)["weight"].to_numpy(), table, score)
     run_logger().info("%d items are filled from pools", found["item"].n_unique())
-    pieces = isinstance(mechanism, UserWiseMechanism) and mechanism.select == "chunks"
+    pieces = mechanism.select == "chunks"
     return ItemTexts(
         filling=store.put_frame(found, kind="filling"), pools=pools, pieces_of=chunk_bytes if pieces else None
     )

@@ -109,13 +109,13 @@ def plan(
         )
     command_line.one_thread()
     checked = command_line.check(config, changes, command="plan")
-    from flows.looks import plan_of
+    from flows.looks import plan_report_of
     from flows.reports.plan import render
     from flows.sweep import scales_of
 
     scales_of(checked, c, noise)  # a mistake in the sweep, before a server is started
     where = None if out is None else str(command_line.writable(out).resolve())
-    planned = plan_of(checked, str(config.resolve()), changes, c or None, noise or None, where)
+    planned = plan_report_of(checked, str(config.resolve()), changes, c or None, noise or None, where)
     give(planned, lambda: render(planned, command_line.console()))
 
 

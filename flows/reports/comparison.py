@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hush_core.config import HushConfig, unit_dp
+from hush_core.config import MECHANISMS, HushConfig
 from hush_core.rivals import CONFIDENCE, Verdict
 from tasks.publish_comparison import PublishedComparison, RivalRow
 
-WITHOUT_NOISE = ("redaction", "dropping")
+WITHOUT_NOISE = tuple(kind for kind, one in MECHANISMS.items() if not one.makes_noise)
 
 
 class ComparisonReport(BaseModel, frozen=True):
@@ -52,7 +52,7 @@ def build_report(
 
 def _promise(config: HushConfig) -> str:
     """What all rivals promise."""
-    if target := unit_dp(config.mechanism):
+    if target := config.mechanism.unit_dp:
         return "({:g}, {:g})-DP of every secret".format(*target)
     levels = ", ".join(f"{name} ≤ {level:g}" for name, level in sorted(config.levels.items()))
     return f"the posterior of every secret, by {config.method}" + (f": {levels}" if levels else "")

@@ -14,7 +14,7 @@ from flows.reports.job_warnings import warnings_of
 from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
 from tasks.against import AgainstChampion
-from tasks.description import mechanism_in_words, model_in_words
+from tasks.description import model_in_words
 from tasks.outcome import Outcome, all_runs, gain, losses
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
@@ -52,7 +52,7 @@ def build_report(
         trained_without_noise=weighed.trained_plain,
         goes_on_from=outcome.champion.uri if outcome.champion else None,
         untagged_steps=outcome.untagged.steps if outcome.untagged else None,
-        mechanism=mechanism_in_words(config),
+        mechanism=config.mechanism.in_words,
         gap=weighed.gap,
         noise_multiplier=calibrated.noise_multiplier,
         method=calibrated.method,

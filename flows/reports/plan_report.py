@@ -8,7 +8,7 @@ from flows.remedies import WORTH_ASKING, Remedy, share
 from flows.reports.ways import in_short
 from flows.settling import Settled
 from flows.sweep import parameters_of
-from hush_core.config import HushConfig, makes_noise
+from hush_core.config import HushConfig
 from hush_core.weights import RULE, Way
 from tasks.extraction import Extracted
 from tasks.publish_plan import NoiseOfRuns, PlanRow, Published
@@ -113,7 +113,7 @@ def build_report(
         next_run=next_run,
         ways=settled.ways,
         replaced=settled.replaced,
-        trained_as_usual=None if makes_noise(config.mechanism) else extracted.n_examples,
+        trained_as_usual=None if config.mechanism.makes_noise else extracted.n_examples,
         set_c=set_c,
         notes=notes,
     )

@@ -7,7 +7,6 @@ from rich.markup import escape
 
 from hush_core.certificate import Verification
 from hush_core.certificate.document import PlanFacts
-from hush_core.certificate.mechanism import needs_no_rounds
 from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
 from tasks.wording import counted
 
@@ -83,7 +82,7 @@ def render_verdict(verification: Verification, console: Console) -> None:
 
 
 def _mechanism(plan: PlanFacts) -> str:
-    if needs_no_rounds(plan.mechanism):
+    if not plan.mechanism.config.makes_noise:
         return f"and no certified round, as mechanism {plan.mechanism.kind} makes none"
     if plan.noise_multiplier is None:
         return "and no certified round, as no text of a secret was new since the runs before"

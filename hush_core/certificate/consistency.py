@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 
 from hush_core.certificate.document import TABLES, Facts
-from hush_core.certificate.mechanism import needs_no_rounds
 from hush_core.certificate.redaction import REDACTED, check_redacted
 from hush_core.certificate.tables import EMPTY_WITHOUT_ROUNDS
 from hush_core.weights.roles import (
@@ -26,7 +25,7 @@ SUMMED = 1e-9
 def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     """The document against the tables; those are well-formed."""
     redacted = tables[REDACTED]
-    left_out = needs_no_rounds(facts.plan.mechanism) and redacted.height
+    left_out = redacted.height and not facts.plan.mechanism.config.makes_noise
     if not left_out and (empty := [name for name in EMPTY_WITHOUT_ROUNDS if not tables[name].height]):
         return [f"{name}: is empty" for name in empty]
     found = [*_of_graph(facts, tables), *_of_rounds(facts, tables), *_of_runs(facts, tables)]

@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hush_core.accounting.correlated import Cycle, Strategy, assign_groups, cycle_length
-from hush_core.certificate.mechanism import MechanismFacts, needs_no_rounds
+from hush_core.certificate.mechanism import MechanismFacts
 from hush_core.certificate.redaction import REDACTED, REDACTION_PROMISE, RedactionFacts
 from hush_core.config import Capacities, Method
 from hush_core.errors import OlderSchema, VerificationError
@@ -114,7 +114,7 @@ class PlanFacts(_Document):
     def _no_rounds(self) -> Self:
         if (self.noise_multiplier is None) != (self.rounds == 0):
             raise ValueError("noise_multiplier is null where, and only where, rounds is 0")
-        never = needs_no_rounds(self.mechanism)
+        never = not self.mechanism.config.makes_noise
         if never != (not self.rounds and self.promised_runs is None):
             raise ValueError(
                 "rounds is 0, which only a promise of several runs allows, or a mechanism without noise"

@@ -6,17 +6,6 @@ others or bound to them), or hush names it as UNCHECKED wherever it says "verifi
 
 from __future__ import annotations
 
-from hush_core.certificate.document import (
-    Audit,
-    Certificate,
-    Facts,
-    PlanFacts,
-    TrainingFacts,
-)
-from hush_core.certificate.mechanism import MechanismFacts
-from hush_core.certificate.redaction import RedactionFacts
-from hush_core.certificate.tables import SCHEMAS
-
 UNCHECKED: dict[str, str] = {
     "facts.name": "any text",
     "facts.sources": "fingerprints are keyed",
@@ -76,22 +65,6 @@ UNCHECKED: dict[str, str] = {
 """Field → what little is known of it."""
 MODEL_FILES = "model_files"
 """Unchecked where the model was not looked at."""
-_PARTS = {
-    "facts": Facts,
-    "facts.plan": PlanFacts,
-    "facts.plan.mechanism": MechanismFacts,
-    "facts.training": TrainingFacts,
-    "facts.audits": Audit,
-    "facts.redaction": RedactionFacts,
-}
-
-
-def all_fields() -> list[str]:
-    """Every JSON field, dotted, and every column of every table as `table.parquet.column`."""
-    found = [name for name in Certificate.model_fields if name != "facts"]
-    for prefix, model in _PARTS.items():
-        found += [f"{prefix}.{name}" for name in model.model_fields if f"{prefix}.{name}" not in _PARTS]
-    return found + [f"{table}.{column}" for table, columns in SCHEMAS.items() for column in columns]
 
 
 def unchecked_fields(*, model_seen: bool) -> tuple[str, ...]:

@@ -6,19 +6,13 @@ or a missing tag, shows without any key.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from hush_core.config import (
-    DroppingMechanism,
-    HushMechanism,
-    MechanismConfig,
-    RedactionMechanism,
-    makes_noise,
-)
+from hush_core.config import MECHANISMS, HushMechanism, MechanismConfig
 from hush_core.errors import CertificationError
 from hush_core.mechanisms.items import items_of
 from hush_core.mechanisms.unit_privacy import delta_of, dominating_participations, implied_posterior
@@ -35,9 +29,7 @@ class MechanismFacts(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    kind: Literal["hush", "dp_sgd", "group_privacy", "user_wise", "correlated", "redaction", "dropping"] = (
-        "hush"
-    )
+    kind: Literal[tuple(MECHANISMS)] = "hush"
     records: Annotated[int, Field(ge=1, strict=True)] | None = None
     """group_privacy: the most items that hold a secret. user_wise: the most examples of an item that a round
     averages. null of all others."""
@@ -56,15 +48,7 @@ class MechanismFacts(BaseModel):
     @property
     def config(self) -> MechanismConfig:
         """The mechanism itself."""
-        return _CONFIGS.validate_python(self._given())
-
-    @property
-    def draws_records(self) -> int:
-        """k of `ProtectionPlan.records`."""
-        return self.records or 1 if self.kind == "user_wise" else 1
-
-    def _given(self) -> dict[str, Any]:
-        return self.model_dump(exclude_none=True)
+        return _CONFIGS.validate_python(self.model_dump(exclude_none=True))
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -131,21 +115,3 @@ def check_unit_privacy(
         if not found <= facts.delta * (1 + HOLDS):
             return [*failures, f"mechanism.epsilon: at it δ is {found:.3g}, not {facts.delta:g}"]
     return failures
-
-
-def needs_no_rounds(facts: MechanismFacts) -> bool:
-    """Whether the mechanism never makes a private round."""
-    return not makes_noise(facts.config)
-
-
-def sampler_words(config: MechanismConfig, sampler: str) -> str:
-    """How items and their text are drawn, for `facts.training.sampler`."""
-    if config.kind == "user_wise":
-        return f"{sampler}; of each item drawn, up to {config.records} of its records, averaged ({config.select})"
-    if config.kind == "group_privacy":
-        return f"{sampler}; an item is one record of its pool ({config.select})"
-    if config.kind == "correlated":
-        return "a public cycle: every item takes part once in each turn of it, none is sampled"
-    if isinstance(config, RedactionMechanism | DroppingMechanism):
-        return "no private round is made"
-    return sampler

@@ -9,7 +9,8 @@ from hush_core.config.changes import Changes
 from hush_core.config.job import HushConfig
 from hush_core.config.load import load_config, parse_config
 from hush_core.config.mechanism import (
-    MECHANISM_KINDS,
+    MECHANISMS,
+    PERPLEXITY,
     RANKED,
     CorrelatedMechanism,
     DpSgdMechanism,
@@ -19,10 +20,6 @@ from hush_core.config.mechanism import (
     MechanismConfig,
     RedactionMechanism,
     UserWiseMechanism,
-    composes_over_runs,
-    examples_by_themselves,
-    makes_noise,
-    unit_dp,
 )
 from hush_core.config.models import ByteGptModel, HuggingFaceModel, LoraConfig, ModelConfig
 from hush_core.config.plan_file import read_plan, write_plan
@@ -56,14 +53,12 @@ from hush_core.config.settings import (
 from hush_core.config.sources import Repository, Table
 
 __all__ = [
-    "MECHANISM_KINDS", "RANKED", "AuditConfig", "ByteGptModel", "Capacities", "Changes", "CodeownersSecret",
-    "ContributorsSecret", "CorrelatedMechanism", "CredentialsSecret", "DpSgdMechanism", "DroppingMechanism",
-    "EarlyStopping", "Execution", "FileSecret",
-    "GroupPrivacyMechanism", "HuggingFaceModel", "HushConfig", "HushMechanism", "LiteralsSecret",
-    "LoraConfig", "MechanismConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret",
-    "PretrainConfig", "PromiseConfig", "RareWordsSecret", "RedactionMechanism", "RemovedSecret", "Repository",
-    "SecretEntry", "Spread", "Table", "TrackingConfig", "TrainConfig", "UnitSecret", "UntaggedConfig",
-    "UserWiseMechanism", "WeightsConfig", "composes_over_runs", "examples_by_themselves", "load_config",
-    "makes_noise", "parse_config",
-    "read_plan", "unit_dp", "write_plan",
+    "MECHANISMS", "PERPLEXITY", "RANKED", "AuditConfig", "ByteGptModel", "Capacities", "Changes",
+    "CodeownersSecret", "ContributorsSecret", "CorrelatedMechanism", "CredentialsSecret", "DpSgdMechanism",
+    "DroppingMechanism", "EarlyStopping", "Execution", "FileSecret", "GroupPrivacyMechanism",
+    "HuggingFaceModel", "HushConfig", "HushMechanism", "LiteralsSecret", "LoraConfig", "MechanismConfig",
+    "Method", "ModelConfig", "PathSecret", "PatternsSecret", "PretrainConfig", "PromiseConfig",
+    "RareWordsSecret", "RedactionMechanism", "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table",
+    "TrackingConfig", "TrainConfig", "UnitSecret", "UntaggedConfig", "UserWiseMechanism", "WeightsConfig",
+    "load_config", "parse_config", "read_plan", "write_plan",
 ]  # fmt: skip

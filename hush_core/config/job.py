@@ -10,13 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hush_core.config.digest import CHOSEN, read_otherwise
-from hush_core.config.mechanism import (
-    HushMechanism,
-    MechanismConfig,
-    composes_over_runs,
-    makes_noise,
-    unit_dp,
-)
+from hush_core.config.mechanism import MECHANISMS, HushMechanism, MechanismConfig
 from hush_core.config.models import ByteGptModel, ModelConfig
 from hush_core.config.promise import PromiseConfig
 from hush_core.config.secrets import Secret, SecretEntry, Text, UnitSecret
@@ -158,7 +152,7 @@ class HushConfig(Section):
                     f"weights.{key}: mechanism {kind} solves no program for weights; leave it out, or take "
                     "mechanism hush"
                 )
-        if self.weights.without_secret in ("noise", "drop") and not makes_noise(self.mechanism):
+        if self.weights.without_secret in ("noise", "drop") and not self.mechanism.makes_noise:
             raise ValueError(
                 f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on without; "
                 "leave it out"
@@ -171,12 +165,13 @@ class HushConfig(Section):
             )
         if self.promise is None:
             return
-        if not composes_over_runs(self.mechanism):
+        if not self.mechanism.composes_over_runs:
+            composed = ", ".join(name for name, one in MECHANISMS.items() if one.composes_over_runs)
             raise ValueError(
-                f"mechanism {kind}: a promise of several runs needs rounds that are sampled; take hush, dp_sgd, "
-                "group_privacy or user_wise, or leave `promise` out"
+                f"mechanism {kind}: a promise of several runs needs rounds that are sampled; take one of "
+                f"{composed}, or leave `promise` out"
             )
-        if unit_dp(self.mechanism):
+        if self.mechanism.unit_dp:
             raise ValueError(
                 "mechanism.epsilon: is of one run, and a promise of several runs is of the secrets' levels; leave "
                 "one of them out"
@@ -185,7 +180,7 @@ class HushConfig(Section):
     def for_mechanism(self) -> HushConfig:
         """The job with what its mechanism decides of other keys: without noise, text without a secret is trained on
         as it is, and `redaction` redacts every secret that is a value."""
-        if makes_noise(self.mechanism):
+        if self.mechanism.makes_noise:
             return self
         changed: dict[str, Any] = {"weights": self.weights.model_copy(update={"without_secret": "plain"})}
         if self.mechanism.kind == "redaction":

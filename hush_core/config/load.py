@@ -15,7 +15,7 @@ from hush_core.config.changes import Changes
 from hush_core.config.chat_template import template_text
 from hush_core.config.decisions import NO_SECRETS, decisions_file, read_decisions
 from hush_core.config.job import HushConfig
-from hush_core.config.mechanism import MECHANISM_KINDS
+from hush_core.config.mechanism import MECHANISMS
 from hush_core.config.models import ByteGptModel, HuggingFaceModel
 from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, CredentialsSecret, further_kinds
 from hush_core.errors import InputError
@@ -229,7 +229,7 @@ def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
         parts[1] = name if isinstance(name, str) and re.fullmatch(ENTRY_ID, name) else parts[1]
         if [entry.get("kind")] == parts[2:3]:  # by which the entry's model was chosen
             del parts[2]
-    kinds = {"mechanism": MECHANISM_KINDS, "model": MODEL_KINDS}.get(str(place[0]) if place else "", ())
+    kinds = {"mechanism": MECHANISMS, "model": MODEL_KINDS}.get(str(place[0]) if place else "", ())
     if parts[1:2] and parts[1] in kinds:
         del parts[1]
     while parts and _TYPE.match(parts[-1]):  # pydantic's name for what a value might have been
@@ -257,7 +257,7 @@ def _explain(error: ValidationError, data: Mapping[str, Any], command: str) -> t
     if first["type"] == "union_tag_invalid" and first["loc"] == ("model",):
         return f"model.kind: unknown kind{more}", "take byte_gpt or huggingface"
     if first["type"] == "union_tag_invalid" and first["loc"] == ("mechanism",):
-        return f"mechanism.kind: unknown kind{more}", f"take one of {', '.join(MECHANISM_KINDS)}"
+        return f"mechanism.kind: unknown kind{more}", f"take one of {', '.join(MECHANISMS)}"
     if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
         return (
             f"{key}: unknown kind{more}",

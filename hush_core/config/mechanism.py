@@ -2,25 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from hush_core.config.section import MOST_EXAMPLES, Section
 
-Selection = Literal["random", "longest", "shortest", "highest_perplexity", "lowest_perplexity"]
-"""Which of a unit's records are used; perplexity is that of the public start model."""
-RANKED = ("longest", "shortest", "highest_perplexity", "lowest_perplexity")
+Perplexity = Literal["highest_perplexity", "lowest_perplexity"]
+"""That of the public start model."""
+Ranked = Literal["longest", "shortest", Perplexity]
 """Those that look at the records' text."""
+Selection = Literal["random", Ranked]
+"""Which of a unit's records are used."""
+PERPLEXITY, RANKED = get_args(Perplexity), get_args(Ranked)
+NO_ROUND = "no private round is made"
 RecordsUsed = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
-class NoiseMechanism(Section):
+class Mechanism(Section):
+    """What each kind says of itself beside its keys."""
+
+    makes_noise: ClassVar[bool]
+    """Whether it has private rounds at all."""
+    composes_over_runs: ClassVar[bool] = False
+    """Whether the noise of several runs can be planned together: their rounds are sampled."""
+    examples_by_themselves: ClassVar[bool] = True
+    """Whether every item is one example with its own text, chosen without looking at text with a secret."""
+    records_a_round: ClassVar[int] = 1
+    """How many records of an item a round averages (`ProtectionPlan.records`)."""
+    unit_dp: ClassVar[tuple[float, float] | None] = None
+    """(ε, δ) that the noise is planned for; None: for the secrets' levels."""
+    words: ClassVar[str]
+    """What a round draws, with its keys in braces."""
+    drawn: ClassVar[str] = "{sampler}"
+    """How items and their text are drawn, in a certificate; `sampler`: how a round samples items."""
+
+    @property
+    def in_words(self) -> str:
+        """What a round draws, in a few words; empty for hush at the secrets' levels."""
+        words = self.words.format(**self.model_dump()).replace("_", " ")
+        if self.unit_dp is None:
+            return words
+        return f"{words or 'hush'}, planned for ({self.epsilon:g}, {self.delta:g})-DP of every secret"
+
+    def how_drawn(self, sampler: str) -> str:
+        """How items and their text are drawn, for `facts.training.sampler`."""
+        return self.drawn.format(sampler=sampler, **self.model_dump())
+
+
+class NoiseMechanism(Mechanism):
     """A mechanism that adds noise: planned for the secrets' targets, or for (ε, δ) of every one of them."""
 
+    makes_noise, composes_over_runs = True, True
     epsilon: Annotated[float, Field(gt=0, le=100)] | None = None
-    """With `delta`: the noise is planned for (ε, δ)-DP of every secret instead of its target. Not with
-    `correlated`, `redaction` or `dropping`."""
+    """With `delta`: the noise is planned for (ε, δ)-DP of every secret instead of its target."""
     delta: Annotated[float, Field(ge=1e-30, lt=0.5)] | None = None
     """The δ of `epsilon`."""
 
@@ -30,27 +66,39 @@ class NoiseMechanism(Section):
             raise ValueError("epsilon and delta go together; give both, or neither for the secrets' levels")
         return self
 
+    @property
+    def unit_dp(self) -> tuple[float, float] | None:
+        return None if self.epsilon is None or self.delta is None else (self.epsilon, self.delta)
+
 
 class HushMechanism(NoiseMechanism):
     """Examples, drawn by the weights of a linear program (paper, Algorithm 2)."""
 
     kind: Literal["hush"] = "hush"
+    words = ""
 
 
 class DpSgdMechanism(NoiseMechanism):
     """Examples, all drawn at one rate (paper, Algorithm 1)."""
 
     kind: Literal["dp_sgd"]
+    words = "DP-SGD: every example is drawn alike"
 
 
 class GroupPrivacyMechanism(NoiseMechanism):
     """At most `records` examples of every secret, all drawn at one rate (Chua et al. 2024, Algorithm 1)."""
 
     kind: Literal["group_privacy"]
+    words = "group privacy: at most {records} examples of a secret ({select})"
+    drawn = "{sampler}; an item is one record of its pool ({select})"
     records: RecordsUsed = 4
     """k, the most examples of a unit."""
     select: Selection = "random"
     """Which of a unit's examples are used. Perplexity is that of the public start model."""
+
+    @property
+    def examples_by_themselves(self) -> bool:
+        return self.select == "random"
 
 
 class UserWiseMechanism(NoiseMechanism):
@@ -58,32 +106,46 @@ class UserWiseMechanism(NoiseMechanism):
     2024, Algorithm 2)."""
 
     kind: Literal["user_wise"]
+    examples_by_themselves = False
+    words = "user-wise DP-SGD: whole units, {records} records a round ({select})"
+    drawn = "{sampler}; of each item drawn, up to {records} of its records, averaged ({select})"
     records: RecordsUsed = 4
     """k, the most examples of a unit."""
-    select: Selection | Literal["chunks"] = "random"
+    select: Literal[Selection, "chunks"] = "random"
     """Which of a unit's examples are used. Perplexity is that of the public start model. `chunks`
     (`user_wise` only) joins a unit's text and cuts it into pieces of `chunk_bytes`."""
 
+    @property
+    def records_a_round(self) -> int:
+        return self.records
 
-class CorrelatedMechanism(Section):
+
+class CorrelatedMechanism(Mechanism):
     """Examples in a public cycle, none sampled; later noise cancels part of earlier noise (DP-FTRL,
     docs/mechanisms.md)."""
 
     kind: Literal["correlated"]
+    makes_noise = True
+    words = "correlated noise (DP-FTRL): examples by a public cycle, none sampled"
+    drawn = "a public cycle: every item takes part once in each turn of it, none is sampled"
     bands: Annotated[int, Field(ge=1, le=64)] | None = None
     """How many rounds one release mixes; otherwise the least error among 1, 2, 4, …, 64."""
 
 
-class RedactionMechanism(Section):
+class RedactionMechanism(Mechanism):
     """No noise: every value is replaced by a placeholder, the rest is trained on without noise."""
 
     kind: Literal["redaction"]
+    makes_noise, drawn = False, NO_ROUND
+    words = "redaction: values replaced, other tagged examples left out, no noise"
 
 
-class DroppingMechanism(Section):
+class DroppingMechanism(Mechanism):
     """No noise: every example with a secret is left out, the rest is trained on without noise."""
 
     kind: Literal["dropping"]
+    makes_noise, drawn = False, NO_ROUND
+    words = "dropping: every example with a secret left out, no noise"
 
 
 def _kind(value: Any) -> str:
@@ -100,28 +162,7 @@ MechanismConfig = Annotated[
     | Annotated[DroppingMechanism, Tag("dropping")],
     Discriminator(_kind),
 ]
-MECHANISM_KINDS = ("hush", "dp_sgd", "group_privacy", "user_wise", "correlated", "redaction", "dropping")
-
-
-def examples_by_themselves(mechanism: MechanismConfig) -> bool:
-    """Whether every item is one example with its own text, chosen without looking at text that holds a secret."""
-    if isinstance(mechanism, GroupPrivacyMechanism):
-        return mechanism.select == "random"
-    return not isinstance(mechanism, UserWiseMechanism)
-
-
-def composes_over_runs(mechanism: MechanismConfig) -> bool:
-    """Whether the noise of several runs can be planned together: their rounds are sampled."""
-    return isinstance(mechanism, NoiseMechanism)
-
-
-def unit_dp(mechanism: MechanismConfig) -> tuple[float, float] | None:
-    """(ε, δ) that the noise is planned for; None: for the secrets' levels."""
-    if not isinstance(mechanism, NoiseMechanism) or mechanism.epsilon is None or mechanism.delta is None:
-        return None
-    return mechanism.epsilon, mechanism.delta
-
-
-def makes_noise(mechanism: MechanismConfig) -> bool:
-    """Whether it has private rounds at all."""
-    return isinstance(mechanism, NoiseMechanism | CorrelatedMechanism)
+MECHANISMS: Mapping[str, type[Mechanism]] = {
+    tag.tag: kind for kind, tag in map(get_args, get_args(get_args(MechanismConfig)[0]))
+}
+"""Every kind, by its name."""

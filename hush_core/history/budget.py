@@ -4,23 +4,32 @@ come keep every target together."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hush_core.accounting import TargetsSpent, bound_secrets, noise_for_all, noise_for_runs
 from hush_core.accounting.many_secrets.profiles import group_profiles
-from hush_core.config import Method
+from hush_core.config import MechanismConfig, Method
 from hush_core.errors import InputError
 from hush_core.history.bounds import bounds_of_all_runs, by_settings, history_of
 from hush_core.history.earlier import Earlier
 from hush_core.history.filtered import noise_by_filter
+from hush_core.mechanisms import refuse_unless_sampled
 from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
 
 WHERE = "promise.runs"
 _NAMED = 5
+
+
+def plan_of_runs(mechanism: MechanismConfig, *tables: Any, **how: Any) -> ProtectionPlan:
+    """`plan_for_runs` of a mechanism. Raises: InputError: also where its rounds are not sampled."""
+    refuse_unless_sampled(mechanism)
+    return replace(plan_for_runs(*tables, **how), records=mechanism.records_a_round)
 
 
 def plan_for_runs(

@@ -10,8 +10,8 @@ Reading order:
 
 from hush_core.mechanisms.items import POOLS, Items, drawn_items, items_of, rates_of_texts
 from hush_core.mechanisms.layout import Layout, lay_out
-from hush_core.mechanisms.planning import plan_of, records_a_round
-from hush_core.mechanisms.selection import PERPLEXITY, filling, item_texts, scores
+from hush_core.mechanisms.planning import noise_of_plan, plan_of, refuse_unless_sampled
+from hush_core.mechanisms.selection import filling, item_texts, scores
 from hush_core.mechanisms.unit_privacy import (
     implied_posterior,
     noise_by_lemma,
@@ -23,8 +23,7 @@ from hush_core.mechanisms.unit_privacy import (
 )
 
 __all__ = [
-    "PERPLEXITY", "POOLS", "Items", "Layout", "drawn_items", "filling", "implied_posterior", "item_texts",
-    "items_of", "lay_out", "noise_by_lemma", "noise_for_unit_privacy", "noise_of", "one_item", "plan_of",
-    "rates_of_texts",
-    "records_a_round", "refuted", "scores", "with_implied_targets",
+    "POOLS", "Items", "Layout", "drawn_items", "filling", "implied_posterior", "item_texts", "items_of",
+    "lay_out", "noise_by_lemma", "noise_for_unit_privacy", "noise_of", "noise_of_plan", "one_item", "plan_of",
+    "rates_of_texts", "refuse_unless_sampled", "refuted", "scores", "with_implied_targets",
 ]  # fmt: skip

@@ -18,11 +18,9 @@ from hush_core.config import (
     DpSgdMechanism,
     DroppingMechanism,
     GroupPrivacyMechanism,
-    HushMechanism,
     MechanismConfig,
     RedactionMechanism,
     UserWiseMechanism,
-    examples_by_themselves,
 )
 from hush_core.errors import InputError
 from hush_core.mechanisms.unit_pools import bounded_choice, lifted_edges, profiles, unit_pools
@@ -66,28 +64,31 @@ def items_of(
     tagged = tagged_examples(edges, len(roles))
     drawn = certified_edges(edges, roles)
     no_limit = np.full(secrets.height, np.inf)
-    if isinstance(mechanism, DpSgdMechanism | CorrelatedMechanism):
-        return Items(certified.astype(np.float64), edges, None, certified.astype(np.float64), no_limit)
-    if isinstance(mechanism, DroppingMechanism | RedactionMechanism):
-        kept = (certified & ~tagged).astype(np.float64)
-        return Items(kept, edges, None, kept, np.zeros(secrets.height))
-    if isinstance(mechanism, GroupPrivacyMechanism):
-        slots = bounded_choice(drawn, len(roles), mechanism.records)
-        weights = (slots | (certified & ~tagged)).astype(np.float64)
-        most = np.full(secrets.height, float(mechanism.records))
-        if examples_by_themselves(mechanism):
-            return Items(weights, edges, None, weights, most)
-        pools = _with_an_item(profiles(drawn), weights)
-        return Items(weights, edges, pools, _used(weights, pools, 1), most)
-    if isinstance(mechanism, UserWiseMechanism):
-        pools = unit_pools(drawn, secrets)
-        weights = certified.astype(np.float64)
-        weights[pools["example_id"].to_numpy()] = 0.0
-        weights[pools.group_by("pool").agg(pl.col("example_id").min())["example_id"].to_numpy()] = 1.0
-        held = mechanism.records if mechanism.select in RANKED else len(roles)
-        return Items(weights, lifted_edges(edges, pools), pools, _used(weights, pools, held), no_limit)
-    assert isinstance(mechanism, HushMechanism)
-    raise InputError("mechanism", "hush draws by the weights of a program", "call weigh")
+    match mechanism:
+        case DpSgdMechanism() | CorrelatedMechanism():
+            return Items(certified.astype(np.float64), edges, None, certified.astype(np.float64), no_limit)
+        case DroppingMechanism() | RedactionMechanism():
+            kept = (certified & ~tagged).astype(np.float64)
+            return Items(kept, edges, None, kept, np.zeros(secrets.height))
+        case GroupPrivacyMechanism():
+            slots = bounded_choice(drawn, len(roles), mechanism.records)
+            weights = (slots | (certified & ~tagged)).astype(np.float64)
+            most = np.full(secrets.height, float(mechanism.records))
+            if mechanism.examples_by_themselves:
+                return Items(weights, edges, None, weights, most)
+            pools = _with_an_item(profiles(drawn), weights)
+            return Items(weights, edges, pools, _used(weights, pools, 1), most)
+        case UserWiseMechanism():
+            pools = unit_pools(drawn, secrets)
+            weights = certified.astype(np.float64)
+            weights[pools["example_id"].to_numpy()] = 0.0
+            weights[pools.group_by("pool").agg(pl.col("example_id").min())["example_id"].to_numpy()] = 1.0
+            held = mechanism.records if mechanism.select in RANKED else len(roles)
+            return Items(weights, lifted_edges(edges, pools), pools, _used(weights, pools, held), no_limit)
+    raise InputError(
+        f"mechanism {mechanism.kind}", "has no rule for items",
+        "hush draws by the weights of a program, `lay_out`; for any other add one to `items_of`",
+    )  # fmt: skip
 
 
 def rates_of_texts(rates: np.ndarray, pools: pl.DataFrame | None) -> np.ndarray:

@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import bound_secrets
+from hush_core.accounting import bound_secrets, noise_for_all
 from hush_core.accounting.correlated import METHOD, cycle_bounds, plan_cycle
-from hush_core.config import (
-    CorrelatedMechanism,
-    MechanismConfig,
-    Method,
-    UserWiseMechanism,
-    unit_dp,
-)
-from hush_core.errors import CertificationError
+from hush_core.config import CorrelatedMechanism, MechanismConfig, Method
+from hush_core.errors import CertificationError, InputError
 from hush_core.mechanisms.unit_privacy import noise_for_unit_privacy
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.progress import Progress
@@ -47,12 +41,35 @@ def plan_of(
     """
     if isinstance(mechanism, CorrelatedMechanism):
         return _in_a_cycle(mechanism, weights, edges, secrets, **how)
-    target = unit_dp(mechanism)
-    if target is None:
+    refuse_unless_sampled(mechanism)
+    if mechanism.unit_dp is None:
         plan = make_plan(weights, edges, secrets, **how)
     else:
-        plan = _for_unit_privacy(target, weights, edges, secrets, **how)
-    return replace(plan, records=records_a_round(mechanism))
+        plan = _for_unit_privacy(mechanism.unit_dp, weights, edges, secrets, **how)
+    return replace(plan, records=mechanism.records_a_round)
+
+
+def noise_of_plan(
+    mechanism: MechanismConfig, weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, **how: Any
+) -> float:
+    """σ that `plan_of` would need, without its table of bounds; planned for (ε, δ), that of it by any method."""
+    if isinstance(mechanism, CorrelatedMechanism):
+        return _in_a_cycle(mechanism, weights, edges, secrets, clip_norm=1.0, **how).noise_multiplier
+    refuse_unless_sampled(mechanism)
+    rates = sampling_rates(weights, how.pop("expected_batch"))
+    if mechanism.unit_dp is None:
+        return noise_for_all(edges, rates, secrets, **how)
+    epsilon, delta = mechanism.unit_dp
+    return noise_for_unit_privacy(edges, rates, rounds=how["rounds"], epsilon=epsilon, delta=delta)
+
+
+def refuse_unless_sampled(mechanism: MechanismConfig) -> None:
+    """Raises: InputError: its rounds are not sampled, so their bounds do not compose as those of samples do."""
+    if not mechanism.composes_over_runs:
+        raise InputError(
+            f"mechanism {mechanism.kind}", "has no rounds that are sampled, so this plan is not of it",
+            "give noise of its own a plan in `plan_of`",
+        )  # fmt: skip
 
 
 def _in_a_cycle(
@@ -73,11 +90,6 @@ def _in_a_cycle(
     rows = cycle_bounds(cycle, edges, secrets, noise_multiplier=sigma, rounds=rounds)
     rates = sampling_rates(weights, expected_batch)
     return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, METHOD, rows, cycle=cycle)
-
-
-def records_a_round(mechanism: MechanismConfig) -> int:
-    """How many records of an item a round averages (`ProtectionPlan.records`)."""
-    return mechanism.records if isinstance(mechanism, UserWiseMechanism) else 1
 
 
 def _for_unit_privacy(

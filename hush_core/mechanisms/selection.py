@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from hush_core.config import RANKED, GroupPrivacyMechanism, MechanismConfig, UserWiseMechanism
+from hush_core.config import PERPLEXITY, RANKED, GroupPrivacyMechanism, MechanismConfig, UserWiseMechanism
 from hush_core.corpus.records import ItemText, Records
+from hush_core.errors import InputError
 
 FILLING = {"item": pl.UInt32, "example_id": pl.UInt32}
 
-_SIGN = {"longest": -1.0, "shortest": 1.0, "highest_perplexity": -1.0, "lowest_perplexity": 1.0}
-"""Scores times this: the least come first."""
-PERPLEXITY = ("highest_perplexity", "lowest_perplexity")
+_LARGEST_FIRST = ("longest", "highest_perplexity")
 
 
 def scores(
@@ -46,13 +45,18 @@ def filling(
     Group privacy fills s items of a pool with the s examples that the selection ranks first, one each. User-wise
     DP-SGD fills its one item with the k first, or with all of them if each round draws its own. Ties go by id.
     """
-    if isinstance(mechanism, UserWiseMechanism):
-        most = len(weights) if score is None else mechanism.records
-    else:
-        assert isinstance(mechanism, GroupPrivacyMechanism)
-        most = 0
+    match mechanism:
+        case UserWiseMechanism():
+            most = len(weights) if score is None else mechanism.records
+        case GroupPrivacyMechanism():
+            most = 0
+        case _:
+            raise InputError(
+                f"mechanism {mechanism.kind}", "has no rule for what fills an item", "add it to `filling`"
+            )
     ids = pools["example_id"].to_numpy()
-    rank = np.zeros(len(ids)) if score is None else _SIGN[mechanism.select] * score[ids]
+    sign = -1.0 if mechanism.select in _LARGEST_FIRST else 1.0
+    rank = np.zeros(len(ids)) if score is None else sign * score[ids]
     table = pools.with_columns(pl.Series("rank", rank), pl.Series("names", weights[ids] > 0))
     ordered = table.sort("pool", "rank", "example_id").with_columns(
         pl.int_range(pl.len()).over("pool").alias("place")

@@ -6,43 +6,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from hush_core.config import (
-    RANKED,
-    Capacities,
-    CorrelatedMechanism,
-    DpSgdMechanism,
-    DroppingMechanism,
-    GroupPrivacyMechanism,
-    HushConfig,
-    HushMechanism,
-    RedactionMechanism,
-    UserWiseMechanism,
-    makes_noise,
-    unit_dp,
-)
+from hush_core.config import MECHANISMS, Capacities, HushConfig
 from hush_core.errors import InputError
 from hush_core.weights import step_for
 
-KINDS: Mapping[str, type] = {
-    "hush": HushMechanism, "dp_sgd": DpSgdMechanism, "group_privacy": GroupPrivacyMechanism,
-    "user_wise": UserWiseMechanism, "correlated": CorrelatedMechanism, "redaction": RedactionMechanism,
-    "dropping": DroppingMechanism,
-}  # fmt: skip
 CAPACITIES: tuple[str, ...] = get_args(Capacities)
 WITHOUT_SECRET = ("noise", "plain", "drop")
 COMPARED = ("noise", "plain")
 """What becomes of examples without a secret, where nobody asks for one of the three."""
-SELECTIONS = ("random", *RANKED, "chunks")
+SELECTIONS = {
+    name for one in MECHANISMS.values() if "select" in one.model_fields
+    for name in get_args(one.model_fields["select"].annotation)
+}  # fmt: skip
 PROGRAM = ("capacities", "c", "noise_multiplier", "objective")
 """Keys of `weights` that only hush's program has a use for."""
-NAMES = "hush[/CAPACITIES][/WITHOUT_SECRET], dp_sgd[/WITHOUT_SECRET], group_privacy[/SELECT][/RECORDS]" \
-    "[/WITHOUT_SECRET], user_wise[…], correlated[/WITHOUT_SECRET], redaction, dropping"  # fmt: skip
+TAKEN = {
+    name: [key for key, takes in (
+        ("capacities", name == "hush"), ("select", "select" in one.model_fields),
+        ("records", "records" in one.model_fields), ("without_secret", one.makes_noise),
+    ) if takes]
+    for name, one in MECHANISMS.items()
+}  # fmt: skip
+"""What a rival's name may say, by kind."""
+NAMES = ", ".join(name + "".join(f"[/{key.upper()}]" for key in keys) for name, keys in TAKEN.items())
 MOST_RECORDS = 1_000_000
 STEP = frozenset({"train.optimizer", "train.untagged_batch", "train.learning_rate"})
 """Keys that follow from what becomes of text without a secret, so each rival has its own choice of them."""
@@ -78,7 +70,7 @@ def rivals_of(config: HushConfig, asked: Sequence[str] = ()) -> list[Rival]:
             "compare with a config without `promise`",
         )  # fmt: skip
     found: dict[str, Rival] = {}
-    for name in asked or KINDS:
+    for name in asked or MECHANISMS:
         for parts in _expanded(name):
             rival = _rival(config, parts)
             if rival.config is None or rival.config not in [one.config for one in found.values()]:
@@ -89,7 +81,7 @@ def rivals_of(config: HushConfig, asked: Sequence[str] = ()) -> list[Rival]:
 def _expanded(name: str) -> list[list[str]]:
     """`hush` without a capacity rule or without what becomes of the rest: every one of them."""
     kind, *said = name.strip().split("/")
-    if kind not in KINDS:
+    if kind not in MECHANISMS:
         raise InputError(f"--mechanisms: {name}", "is no mechanism", f"name some of {NAMES}")
     if kind != "hush":
         return [[kind, *said]]
@@ -104,29 +96,22 @@ def _expanded(name: str) -> list[list[str]]:
 
 def _rival(config: HushConfig, parts: Sequence[str]) -> Rival:
     name, (kind, *said) = "/".join(parts), parts
-    if kind == "correlated" and unit_dp(config.mechanism):
-        return Rival(name, None, "correlated noise is planned for the secrets' levels, not for (ε, δ)")
+    noisy = MECHANISMS[kind].makes_noise
+    if noisy and config.mechanism.unit_dp and "epsilon" not in MECHANISMS[kind].model_fields:
+        return Rival(name, None, f"{kind} noise is planned for the secrets' levels, not for (ε, δ)")
     data = config.model_dump(exclude_unset=True)
     mechanism, weights = _mechanism(config, kind), dict(data.get("weights", {}))
     if kind != "hush":
         weights = {key: value for key, value in weights.items() if key not in PROGRAM}
-    noisy = makes_noise(KINDS[kind](kind=kind))
     if not noisy:
         weights.pop("without_secret", None)
-    takes = {
-        "hush": ("capacities",),
-        "group_privacy": ("select", "records"),
-        "user_wise": ("select", "records"),
-    }
     for part in said:
         key, value = _meaning(name, part)
-        if key == "without_secret" and noisy:
-            weights[key] = value
-        elif key not in takes.get(kind, ()):
+        if key not in TAKEN[kind]:
             raise InputError(f"--mechanisms: {name}", f"{kind} has no {key}", f"name some of {NAMES}")
-        elif key == "capacities":
+        if key in ("without_secret", "capacities"):
             weights[key] = value
-            if value != "equalised":
+            if key == "capacities" and value != "equalised":
                 weights.pop("noise_multiplier", None)
         else:
             mechanism[key] = value
@@ -142,7 +127,7 @@ def _rival(config: HushConfig, parts: Sequence[str]) -> Rival:
         return Rival(name, rival.with_chosen(step_for(rival)) if noisy else rival)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"] if part not in KINDS)
+        where = ".".join(str(part) for part in first["loc"] if part not in MECHANISMS)
         what = str(first["msg"]).removeprefix("Value error, ")
         return Rival(name, None, f"{where}: {what}" if where else what)
 
@@ -153,7 +138,7 @@ def _mechanism(config: HushConfig, kind: str) -> dict[str, Any]:
     if config.mechanism.kind == kind:
         return {**own, "kind": kind}
     promise = {key: own[key] for key in ("epsilon", "delta") if key in own}
-    return {"kind": kind, **(promise if makes_noise(KINDS[kind](kind=kind)) else {})}
+    return {"kind": kind, **(promise if MECHANISMS[kind].makes_noise else {})}
 
 
 def _meaning(name: str, part: str) -> tuple[str, Any]:

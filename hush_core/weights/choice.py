@@ -15,7 +15,7 @@ from typing import Any, Literal
 import polars as pl
 from pydantic import BaseModel
 
-from hush_core.config import HushConfig, HushMechanism, SecretEntry, makes_noise
+from hush_core.config import HushConfig, HushMechanism, SecretEntry
 from hush_core.config.secrets import Protect
 from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, UNLIKE_ERROR, Law, shifts
 
@@ -104,7 +104,7 @@ class Predicted:
 def values_redacted(config: HushConfig) -> HushConfig:
     """The job with what is decided before any text is read: `redact` for values that say `auto`; `noise`, where a
     person asks for certified rounds. Credentials with `weak: refuse` wait: they are a gate, and pass it first."""
-    if not makes_noise(config.mechanism):
+    if not config.mechanism.makes_noise:
         return config
     open_ = [entry for entry in config.secrets if entry.protect == "auto"]
     if config.asks_for_noise:

@@ -78,10 +78,6 @@ class Law:
             UNLIKE[0][0] * math.sqrt(numbers) if unlike else self.needed * math.sqrt(numbers / self.numbers)
         )
 
-    def secrets_needed(self, numbers: int, shift: float, *, unlike: bool = False) -> int:
-        """So many independent secrets, each with this shift κ, give the signal."""
-        return math.ceil(self.signal_needed(numbers, unlike=unlike) / shift)
-
     def gained(self, signal: float, numbers: int, *, unlike: bool = False) -> tuple[float, float]:
         """Bits a byte (gained on text with a secret, lost on other text) at a signal B√T/σ; (0, 0) below
         `signal_needed`, where no rounds are made."""

@@ -121,7 +121,7 @@ def _plan(
 ) -> ProtectionPlan:
     if epsilon == NONE:
         rates = sampling_rates(laid.weighing.weights, batch)
-        records = mechanism.records if isinstance(mechanism, UserWiseMechanism) else 1
+        records = mechanism.records_a_round
         empty = data.secrets.clear()
         return ProtectionPlan(
             rates, UNNOTICED, settings.rounds, batch, UNCLIPPED, "best", empty, records=records

@@ -4,12 +4,9 @@ import pytest
 import yaml
 
 from hush_core.config import (
-    MECHANISM_KINDS,
+    MECHANISMS,
     HushMechanism,
-    examples_by_themselves,
     load_config,
-    makes_noise,
-    unit_dp,
 )
 from hush_core.errors import InputError
 
@@ -37,8 +34,8 @@ def load(tmp_path, **replaced):
 def test_every_kind_loads_and_is_part_of_the_settings_digest(tmp_path):
     plain = load(tmp_path)
     assert plain.mechanism == HushMechanism() and load(tmp_path, mechanism={}) == plain
-    configs = [load(tmp_path, mechanism={"kind": kind}) for kind in MECHANISM_KINDS]
-    assert [config.mechanism.kind for config in configs] == list(MECHANISM_KINDS)
+    configs = [load(tmp_path, mechanism={"kind": kind}) for kind in MECHANISMS]
+    assert [config.mechanism.kind for config in configs] == list(MECHANISMS)
     assert configs[0].settings_digest == plain.settings_digest, "a store's earlier runs stay what they were"
     more = [
         load(tmp_path, mechanism={"kind": "group_privacy", "records": 7}),
@@ -70,7 +67,11 @@ def test_every_kind_loads_and_is_part_of_the_settings_digest(tmp_path):
         ({"kind": "redaction"}, {"weights": {"without_secret": "noise"}}, "makes no noise"),
         ({"kind": "correlated", "epsilon": 1.0, "delta": 1e-6}, {}, "unknown key mechanism"),
         ({"kind": "correlated", "bands": 65}, {}, "mechanism.bands"),
-        ({"kind": "correlated"}, {"promise": {"runs": 3}}, "take hush, dp_sgd, group_privacy or user_wise"),
+        (
+            {"kind": "correlated"},
+            {"promise": {"runs": 3}},
+            "take one of hush, dp_sgd, group_privacy, user_wise",
+        ),
         ({"kind": "user_wise", "select": "chunks"}, {"tables": [CHAT]}, "mechanism.select: chunks cuts"),
     ],
 )
@@ -90,7 +91,7 @@ def test_a_promise_of_several_runs_goes_with_rounds_that_are_sampled(tmp_path):
 def test_without_noise_the_rest_is_trained_on_plainly_and_redaction_redacts_values(tmp_path):
     for kind in ("redaction", "dropping"):
         config = load(tmp_path, mechanism={"kind": kind})
-        assert config.weights.without_secret == "plain" and not makes_noise(config.mechanism)
+        assert config.weights.without_secret == "plain" and not config.mechanism.makes_noise
         redacted = [entry.protect for entry in config.secrets]
         assert redacted == (["auto", "redact"] if kind == "redaction" else ["auto", "auto"])
     assert load(tmp_path, mechanism={"kind": "dp_sgd"}).without_secret == "noise"
@@ -102,6 +103,7 @@ def test_what_a_mechanism_is(tmp_path):
 
     alone = [of(kind="dp_sgd"), of(kind="group_privacy"), of()]
     pooled = [of(kind="group_privacy", select="shortest"), of(kind="user_wise")]
-    assert all(map(examples_by_themselves, alone)) and not any(map(examples_by_themselves, pooled))
-    assert unit_dp(of(kind="user_wise", epsilon=3.0, delta=1e-6)) == (3.0, 1e-6)
-    assert unit_dp(of(kind="user_wise")) is None and unit_dp(of(kind="dropping")) is None
+    assert all(one.examples_by_themselves for one in alone)
+    assert not any(one.examples_by_themselves for one in pooled)
+    assert of(kind="user_wise", epsilon=3.0, delta=1e-6).unit_dp == (3.0, 1e-6)
+    assert of(kind="user_wise").unit_dp is None and of(kind="dropping").unit_dp is None

@@ -24,31 +24,18 @@ def unpack(folder: Path) -> list[Path]:
 def write(folder: Path) -> None:
     from conftest import build, earlier_runs
 
-    from hush_core.config import (
-        CorrelatedMechanism,
-        DpSgdMechanism,
-        DroppingMechanism,
-        GroupPrivacyMechanism,
-        RedactionMechanism,
-        UserWiseMechanism,
-    )
+    from hush_core.config import MECHANISMS
 
     model = folder / "model"
     model.mkdir()
     (model / "model.safetensors").write_bytes(b"weights")
-    mechanisms = {
-        "hush": {}, "dp_sgd": {"mechanism": DpSgdMechanism(kind="dp_sgd")},
-        "group_privacy": {"mechanism": GroupPrivacyMechanism(kind="group_privacy", records=1)},
-        "user_wise": {"mechanism": UserWiseMechanism(kind="user_wise", records=2)},
-        "correlated": {"mechanism": CorrelatedMechanism(kind="correlated", bands=2)},
-        "redaction": {"mechanism": RedactionMechanism(kind="redaction"), "without": "plain"},
-        "dropping": {"mechanism": DroppingMechanism(kind="dropping"), "without": "plain"},
-    }  # fmt: skip
-    for name, how in mechanisms.items():
-        build(folder / name, model, **how)
-        print(name, flush=True)
-        build(folder / f"{name}-history", model, earlier=earlier_runs(), **how)
-        print(name, "history", flush=True)
+    keys = {"group_privacy": {"records": 1}, "user_wise": {"records": 2}, "correlated": {"bands": 2}}
+    for kind, made in MECHANISMS.items():
+        mechanism = None if kind == "hush" else made(kind=kind, **keys.get(kind, {}))
+        how = {"mechanism": mechanism, "without": "noise" if made.makes_noise else "plain"}
+        build(folder / kind, model, **how)
+        build(folder / f"{kind}-history", model, earlier=earlier_runs(), **how)
+        print(kind, flush=True)
     large(folder / "many", model)
 
 

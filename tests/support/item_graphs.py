@@ -1,21 +1,26 @@
 """Small graphs of units that share examples, for the tests of mechanisms; and every mechanism that there is."""
 
+from typing import get_args
+
 import numpy as np
 import polars as pl
 
-from hush_core.config import (
-    DpSgdMechanism,
-    DroppingMechanism,
-    GroupPrivacyMechanism,
-    RedactionMechanism,
-    UserWiseMechanism,
-)
+from hush_core.config import MECHANISMS
 
-RANKED = ("longest", "shortest", "highest_perplexity", "lowest_perplexity")
-GROUP = [GroupPrivacyMechanism(kind="group_privacy", records=2, select=s) for s in ("random", *RANKED)]
-USER = [UserWiseMechanism(kind="user_wise", records=2, select=s) for s in ("random", "chunks", *RANKED)]
-NOISY = [DpSgdMechanism(kind="dp_sgd"), *GROUP, *USER]
-ALL = [*NOISY, RedactionMechanism(kind="redaction"), DroppingMechanism(kind="dropping")]
+
+def every(kind):
+    """A mechanism of the kind for each of its selections, all of two records."""
+    keys = MECHANISMS[kind].model_fields
+    if "select" not in keys:
+        return [MECHANISMS[kind](kind=kind)]
+    return [MECHANISMS[kind](kind=kind, records=2, select=one) for one in get_args(keys["select"].annotation)]
+
+
+ALL = [mechanism for kind in MECHANISMS if kind != "hush" for mechanism in every(kind)]
+"""Without hush, whose items are the examples: what is drawn of them is a program's, and no rule's."""
+NOISY = [mechanism for mechanism in ALL if mechanism.makes_noise]
+NO_NOISE = [mechanism for mechanism in ALL if not mechanism.makes_noise]
+GROUP, USER = every("group_privacy"), every("user_wise")
 
 
 def name_of(mechanism):

@@ -59,10 +59,6 @@ class Strategy:
         impulse[0] = 1.0
         return lfilter([1.0], self.coefficients, impulse)
 
-    def max_error(self, rounds: int) -> float:
-        """√ of the largest variance of a prefix sum's coordinate, for noise of variance 1 in Z: the last one's."""
-        return float(np.linalg.norm(np.cumsum(self.inverse(rounds))))
-
     def mean_error(self, rounds: int) -> float:
         """√ of the mean variance over the T prefix sums, for noise of variance 1 in Z."""
         sums = np.cumsum(self.inverse(rounds))

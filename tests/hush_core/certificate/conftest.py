@@ -9,7 +9,7 @@ import pytest
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
 from hush_core.certificate.mechanism import MechanismFacts
-from hush_core.config import HushMechanism, makes_noise, unit_dp
+from hush_core.config import HushMechanism
 from hush_core.history import PROFILES, RUNS, Earlier, bounds_at_priors
 from hush_core.mechanisms import items_of, plan_of, with_implied_targets
 from hush_core.secrets.graph import REDACTED
@@ -75,10 +75,10 @@ def build(
     if not program:
         items = items_of(mechanism, edges, secrets, roles)
         weights, edges = forged(items, edges) if forged else (items.weights, items.edges)
-    if mechanism and unit_dp(mechanism):
-        secrets = with_implied_targets(secrets, *unit_dp(mechanism))
+    if mechanism and mechanism.unit_dp:
+        secrets = with_implied_targets(secrets, *mechanism.unit_dp)
     sigma, rounds, strategy = None, 0, None
-    if mechanism is None or makes_noise(mechanism):
+    if mechanism is None or mechanism.makes_noise:
         plan = plan_of(mechanism or HushMechanism(), weights, edges, secrets, **shape)
         bounds, sigma, rounds = plan.certificates, plan.noise_multiplier, ROUNDS
         strategy = plan.cycle.strategy.coefficients if plan.cycle else None

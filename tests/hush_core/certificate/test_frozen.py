@@ -1,5 +1,7 @@
 """Certificates that were written before one accountant served one run and many: they verify, to the last digit."""
 
+import tarfile
+
 import accounting_reference as reference
 import frozen_certificates
 import numpy as np
@@ -13,15 +15,16 @@ from hush_core.certificate.released import bounds_again, curves_again, without_w
 from hush_core.certificate.verify import earlier_of
 from hush_core.history import bounds_of_all_runs
 
-KINDS = ("correlated", "dp_sgd", "dropping", "group_privacy", "hush", "redaction", "user_wise")
-NAMES = [name for kind in KINDS for name in (kind, f"{kind}-history")]
+with tarfile.open(frozen_certificates.FILE) as archive:
+    NAMES = sorted({name.split("/")[0] for name in archive.getnames()} - {"model", "many"})
+"""Every kind that was there before, with and without a history; a newer one has no certificate from before."""
 SAME_MACHINE = pl.read_parquet(reference.FILE)["word"][0] == reference.machine()
 
 
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory):
     folder = tmp_path_factory.mktemp("frozen")
-    assert {path.name for path in frozen_certificates.unpack(folder)} == {*NAMES, "many"}
+    frozen_certificates.unpack(folder)
     return folder
 
 

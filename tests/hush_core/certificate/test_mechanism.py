@@ -1,20 +1,27 @@
 """Every mechanism's certificate verifies; what its rule forbids is refused, with every number made to fit it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from forging import forge, put
-from item_graphs import ALL, GROUP, NOISY, USER, name_of
+from item_graphs import ALL, GROUP, NO_NOISE, NOISY, USER, name_of, shared_units
 from sizes import some
 
 from hush_core.certificate import verify_certificate
 from hush_core.certificate.document import DOCUMENT
-from hush_core.config import DpSgdMechanism, DroppingMechanism, HushMechanism
-from hush_core.errors import VerificationError
+from hush_core.config import MECHANISMS, DpSgdMechanism, DroppingMechanism, HushMechanism, parse_config
+from hush_core.config.mechanism import Mechanism
+from hush_core.errors import InputError, VerificationError
+from hush_core.history import plan_of_runs
+from hush_core.mechanisms import filling, items_of, lay_out, noise_of_plan, plan_of
+from hush_core.rivals import rivals_of
+from hush_core.weights import WeightSettings
 
 DP_SGD = NOISY[0]
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "mechanisms.md"
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,7 @@ def model(tmp_path_factory):
 @pytest.fixture
 def certified(tmp_path, model, build_certificate):
     def make(mechanism, **more):
-        without = "noise" if mechanism.kind not in ("redaction", "dropping") else "plain"
+        without = "noise" if mechanism.makes_noise else "plain"
         build_certificate(tmp_path / "certificate", model, mechanism=mechanism, without=without, **more)
         return tmp_path / "certificate"
 
@@ -39,6 +46,70 @@ def refused(folder, says):
         verify_certificate(folder)
 
 
+def job(kind, **more):
+    said = {
+        "version": 1, "repos": [{"path": "/nowhere"}], "levels": {"high": 1e-3},
+        "secrets": [{"id": "a", "kind": "path", "globs": ["a/**"], "level": "high"}],
+        "train": {"rounds": 4, "batch": 6},
+    }  # fmt: skip
+    return parse_config({**said, "mechanism": {"kind": kind}, **more}, where="job", folder=Path("/"))
+
+
+@pytest.mark.parametrize("kind", MECHANISMS)
+def test_a_kind_goes_all_the_way_from_the_config_to_a_certificate_that_verifies(certified, model, kind):
+    """Where a new kind lacks a place on the way, it fails here."""
+    config = job(kind)
+    mechanism = config.mechanism
+    assert isinstance(mechanism, MECHANISMS[kind]) and mechanism.how_drawn("by chance")
+    assert mechanism.in_words or kind == "hush"
+    assert f"| `{kind}` |" in PAGE.read_text(encoding="utf-8")
+    edges, secrets, _ = shared_units(0)
+    rest = config.for_mechanism().without_secret
+    settings = WeightSettings(rule="normal_quantiles", c=0.5, without_secret=rest)
+    layout = lay_out(edges, secrets, n_examples=40, settings=settings, mechanism=mechanism)
+    on, how = (layout.weighing.weights, layout.edges, secrets), {"rounds": 4, "expected_batch": 2}
+    if mechanism.makes_noise:
+        plan = plan_of(mechanism, *on, **how, clip_norm=1.0)
+        assert plan.noise_multiplier == pytest.approx(noise_of_plan(mechanism, *on, **how), rel=1e-9)
+        assert plan.records == mechanism.records_a_round
+    else:
+        for planned in (plan_of, noise_of_plan):
+            with pytest.raises(InputError, match=f"mechanism {kind}: has no rounds"):
+                planned(mechanism, *on, **how)
+    if not mechanism.examples_by_themselves:
+        filling(mechanism, layout.weighing.weights, layout.items.pools, None)
+    assert kind in [rival.config.mechanism.kind for rival in rivals_of(config, [kind])]
+    facts = verify_certificate(certified(mechanism), model).certificate.facts
+    assert facts.plan.mechanism.config == mechanism
+
+
+@pytest.mark.parametrize("kind", MECHANISMS)
+def test_several_runs_are_promised_of_a_kind_whose_rounds_are_sampled_and_of_no_other(kind):
+    if MECHANISMS[kind].composes_over_runs:
+        assert job(kind, promise={"runs": 2}).runs == 2
+        return
+    with pytest.raises(InputError, match=f"mechanism {kind}: a promise of several runs"):
+        job(kind, promise={"runs": 2})
+    with pytest.raises(InputError, match=f"mechanism {kind}: has no rounds that are sampled"):
+        plan_of_runs(job(kind).mechanism)
+
+
+def test_a_kind_that_the_core_does_not_know_is_refused_by_its_name():
+    class Newer(Mechanism):
+        kind: str = "newer"
+        makes_noise = True
+
+    edges, secrets, roles = shared_units(0)
+    with pytest.raises(InputError, match="mechanism newer: has no rule for items"):
+        items_of(Newer(), edges, secrets, roles)
+    for planned in (plan_of, noise_of_plan):
+        with pytest.raises(InputError, match="mechanism newer: has no rounds that are sampled"):
+            planned(Newer(), np.ones(len(roles)), edges, secrets, rounds=1, expected_batch=1)
+    pools = pl.DataFrame({"example_id": [0], "pool": [0]})
+    with pytest.raises(InputError, match="mechanism newer: has no rule for what fills"):
+        filling(Newer(), np.ones(1), pools, None)
+
+
 @pytest.mark.few(5)
 @pytest.mark.parametrize("mechanism", ALL, ids=name_of)
 def test_it_verifies_and_says_what_it_is(certified, model, mechanism):
@@ -47,15 +118,14 @@ def test_it_verifies_and_says_what_it_is(certified, model, mechanism):
     facts = found.certificate.facts.plan.mechanism
     assert facts.config == mechanism and found.certificate.facts.plan.capacities is None
     assert (found.rows["bound"] <= found.rows["posterior"]).all()
-    if mechanism.kind in ("redaction", "dropping"):
+    if not mechanism.makes_noise:
         assert found.rows["bound"].equals(found.rows["prior"])
     assert "An item is tagged with every secret" in found.certificate.promise
 
 
-@pytest.mark.parametrize("kind", ["redaction", "dropping"])
-def test_without_any_secret_left_it_verifies_and_no_other_mechanism_may_say_so(certified, model, kind):
+@pytest.mark.parametrize("mechanism", NO_NOISE, ids=name_of)
+def test_without_any_secret_left_it_verifies_and_no_other_mechanism_may_say_so(certified, model, mechanism):
     """Planted: empty tables are taken from whoever states them."""
-    (mechanism,) = (one for one in ALL if one.kind == kind)
     folder = certified(mechanism, pairs=())
     found = verify_certificate(folder, model)
     assert found.rows.height == 0 and found.tables["redacted.parquet"].height == 2

@@ -13,7 +13,6 @@ from item_graphs import GROUP, NOISY, USER, frames, name_of
 from scipy.special import ndtr
 
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.config import UserWiseMechanism
 from hush_core.mechanisms import filling, items_of
 from hush_core.weights import assign_roles, sampling_rates
 
@@ -63,7 +62,7 @@ def release(mechanism, items, rates, texts, without=frozenset()):
         score = None if select in ("random", "chunks") else lengths
         chosen = filling(mechanism, items.weights, items.pools, score).group_by("item", maintain_order=True)
         held |= dict(chosen.agg("example_id").iter_rows())
-    k = mechanism.records if isinstance(mechanism, UserWiseMechanism) else 1
+    k = mechanism.records_a_round
     return mixed(
         contribution([texts[j][0] for j in ids], rates[i], k) for i, ids in held.items() if i not in without
     )

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-from item_graphs import GROUP, RANKED, USER, frames, name_of, shared_units
+from item_graphs import ALL, GROUP, USER, frames, name_of, shared_units
 from sizes import seeds
 
-from hush_core.config import ByteGptModel
+from hush_core.config import RANKED, ByteGptModel
 from hush_core.corpus.records import Records, texts_of_item
 from hush_core.mechanisms import filling, item_texts, items_of, scores
 from hush_core.training import byte_gpt
 from hush_core.training.language_model import loss_by_itself
 from hush_core.weights import assign_roles
 
-FILLED = [m for m in (*GROUP, *USER) if not (m.kind == "group_privacy" and m.select == "random")]
+FILLED = [mechanism for mechanism in ALL if not mechanism.examples_by_themselves]
 
 
 def a_text(chance):
