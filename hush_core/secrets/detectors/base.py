@@ -114,7 +114,8 @@ class Detector:
         detect: (corpus, entry, context) → the secrets, each with what holds it. Called once an entry.
         history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
             clone is refused, as is a job without repositories.
-        version: changes whenever the same input may give other findings; kept results are not used then.
+        version: changes whenever the same input may give other findings; kept results are not used then. Those of
+            hush itself need none: they are kept by its code (`hush_core/secrets/code.py`).
         prepare: does what takes long and needs no corpus (compiling rules). It gets the private folder where the
             result may be kept for the next extraction, or None. It runs in a thread of its own while the corpus is
             read; `detect` may begin before it is done.

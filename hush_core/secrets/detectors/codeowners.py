@@ -175,7 +175,7 @@ def _parsed(content: bytes) -> Codeowners:
     return Codeowners(content)
 
 
-DETECTOR = Detector("codeowners", CodeownersSecret, detect, version="2")
+DETECTOR = Detector("codeowners", CodeownersSecret, detect)
 
 
 def _words(line: str) -> list[str]:

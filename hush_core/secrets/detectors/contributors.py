@@ -202,4 +202,4 @@ def _blames(corpus: Corpus, t: int, numbers: list[int], context: DetectorContext
     return (known[n] for n in numbers)
 
 
-DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True, version="3")
+DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True)

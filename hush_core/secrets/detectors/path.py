@@ -91,4 +91,4 @@ def detect(corpus: Corpus, entry: PathSecret, context: DetectorContext) -> Itera
     yield Finding(files=corpus.files_at(Globs(entry.globs, f"secrets.{entry.id}.globs").match))
 
 
-DETECTOR = Detector("path", PathSecret, detect, version="2")
+DETECTOR = Detector("path", PathSecret, detect)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hush_core.config.secrets import further_detector
+from hush_core.secrets.code import code_version
 from hush_core.secrets.detectors import (
     codeowners,
     contributors,
@@ -15,7 +16,6 @@ from hush_core.secrets.detectors import (
 )
 from hush_core.secrets.detectors import path as paths
 from hush_core.secrets.detectors.base import Detector
-from hush_core.secrets.priors import VERSION as PRIORS_VERSION
 
 OWN = {
     detector.kind: detector
@@ -39,7 +39,7 @@ def detector_of(kind: str) -> Detector:
 
 
 def versions(kinds: set[str]) -> str:
-    """The versions of these kinds' detectors, and of what priors are made by, as one line: part of
-    the cache key of an extraction."""
-    detectors = ", ".join(f"{kind} {detector_of(kind).version}" for kind in sorted(kinds))
-    return f"{detectors}; priors {PRIORS_VERSION}"
+    """Of hush's own code and of these kinds' detectors out of other packages, as one line: part of the cache
+    key of an extraction."""
+    others = (f"{kind} {detector_of(kind).version}" for kind in sorted(kinds - OWN.keys()))
+    return ", ".join((code_version(), *others))
