@@ -41,6 +41,7 @@ from hush_core.secrets.detectors.credential_versions import (
 )
 from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.detectors.scans import Scan
+from hush_core.secrets.documentation import check_documentation
 from hush_core.secrets.guessing.words import word_bits
 from hush_core.secrets.kept import keep_in
 from hush_core.secrets.priors import WEAK_BITS, published_bits
@@ -312,4 +313,6 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, prepare=_prepare, scan=_scan)
+DETECTOR = Detector(
+    "credentials", CredentialsSecret, detect, prepare=_prepare, scan=_scan, check=check_documentation
+)

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from hush_core.config.secrets import further_detector
+from importlib import import_module
+
+from hush_core.config.secrets import SECRET_KINDS, further_detector
 from hush_core.secrets.code import code_version
-from hush_core.secrets.detectors import (
-    codeowners,
-    contributors,
-    credentials,
-    literals,
-    patterns,
-    rare_words,
-    removed,
-    units,
-)
-from hush_core.secrets.detectors import path as paths
 from hush_core.secrets.detectors.base import Detector
 
-OWN = {
-    detector.kind: detector
-    for detector in (
-        paths.DETECTOR,
-        codeowners.DETECTOR,
-        contributors.DETECTOR,
-        credentials.DETECTOR,
-        literals.DETECTOR,
-        patterns.DETECTOR,
-        rare_words.DETECTOR,
-        removed.DETECTOR,
-        units.DETECTOR,
-    )
-}
+OWN: dict[str, Detector] = {kind: import_module(f"{__package__}.{kind}").DETECTOR for kind in SECRET_KINDS}
+"""Each in the file that is named after its kind."""
 
 
 def detector_of(kind: str) -> Detector:
