@@ -96,7 +96,6 @@ class PathSecret(FileSecret):
 
     says: ClassVar[str] = "a file named as confidential"
     whole_files: ClassVar[bool] = True
-
     kind: Literal["path"]
     globs: Annotated[tuple[Text, ...], Field(min_length=1)]
     """gitignore syntax; the last match wins, `!` excludes. Globs that match no file are refused (trees
@@ -108,7 +107,6 @@ class CodeownersSecret(FileSecret):
 
     says: ClassVar[str] = "a file that belongs to a protected team"
     whole_files: ClassVar[bool] = True
-
     kind: Literal["codeowners"]
     teams: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Teams of a CODEOWNERS file in the root, `.github/`, `docs/` or `.gitlab/`. A team in no such file is
@@ -119,7 +117,6 @@ class ContributorsSecret(FileSecret):
     """Everything that one of these people ever changed is one secret. Needs the whole history; merges count."""
 
     says: ClassVar[str] = "text of a protected person"
-
     kind: Literal["contributors"]
     emails: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Author, committer or co-author, with `.mailmap`; `*` matches anything. A shallow clone is refused."""
@@ -152,7 +149,6 @@ class CredentialsSecret(SecretEntry):
 
     says: ClassVar[str] = "a credential"
     are_values: ClassVar[bool] = True
-
     kind: Literal["credentials"]
     level: Level = 1e-4
     """The target r_j."""
@@ -199,7 +195,6 @@ class LiteralsSecret(ListSecret):
     """Every line of a file that you write is a secret. Its value is searched everywhere."""
 
     says: ClassVar[str] = "a literal named as confidential"
-
     kind: Literal["literals"]
 
 
@@ -207,7 +202,6 @@ class PatternsSecret(ListSecret):
     """Every distinct match of your regular expressions is a secret. Its value is searched everywhere."""
 
     says: ClassVar[str] = "text that matches a confidential pattern"
-
     kind: Literal["patterns"]
 
 
@@ -217,7 +211,6 @@ class RareWordsSecret(SecretEntry):
 
     says: ClassVar[str] = "a rare word"
     are_values: ClassVar[bool] = True
-
     kind: Literal["rare_words"]
     document_frequency: tuple[Examples, Examples]
     """`[least, most]`: a word in this many examples, both included, is a secret."""
@@ -235,7 +228,6 @@ class UnitSecret(SecretEntry):
     """Every person or customer of a table is a secret: all examples of all their documents hold it."""
 
     says: ClassVar[str] = "text of a protected person or customer"
-
     kind: Literal["unit"]
     table: str | None = None
     """The table whose `unit` values are secrets; otherwise all tables. A unit in several tables is one
@@ -246,7 +238,6 @@ class RemovedSecret(FileSecret):
     """The text of files that once had such paths and no longer exist is one secret; exact copies hold it."""
 
     says: ClassVar[str] = "text of a removed file"
-
     kind: Literal["removed"]
     paths: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Globs of paths that existed once and are gone at the revision. All versions count. Needs the whole
@@ -254,21 +245,11 @@ class RemovedSecret(FileSecret):
 
 
 Own = (
-    PathSecret
-    | CodeownersSecret
-    | ContributorsSecret
-    | CredentialsSecret
-    | LiteralsSecret
-    | PatternsSecret
-    | RareWordsSecret
-    | RemovedSecret
-    | UnitSecret
-)
-ENTRIES: dict[str, type[SecretEntry]] = {
-    get_args(entry.model_fields["kind"].annotation)[0]: entry for entry in get_args(Own)
-}
-SECRET_KINDS = tuple(ENTRIES)
-"""The kinds that hush brings along."""
+    PathSecret | CodeownersSecret | ContributorsSecret | CredentialsSecret | LiteralsSecret | PatternsSecret
+    | RareWordsSecret | RemovedSecret | UnitSecret
+)  # fmt: skip
+ENTRIES = {get_args(entry.model_fields["kind"].annotation)[0]: entry for entry in get_args(Own)}
+"""By kind, those that hush brings along."""
 
 
 def further_kinds() -> dict[str, EntryPoint]:

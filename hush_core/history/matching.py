@@ -79,13 +79,13 @@ def let_go(
     known: pl.DataFrame,
     untagged: pl.DataFrame,
     passages: pl.DataFrame,
-    whole_files: pl.DataFrame,
+    files: pl.DataFrame,
 ) -> pl.DataFrame:
     """secret_id · hash: text that only an edge protected, and that is text like any other in some run.
 
     These are the run's texts of a secret, none of them untagged then, that some run or this one uses untagged
     (`untagged`: hash), and passages of those that this one uses so (`passages`: example · hash), where the secret
-    is one of `whole_files` (secret_id). Importers and copies are not counted: they change with each edit."""
+    is one of whole `files` (secret_id). Importers and copies are not counted: they change with each edit."""
     direct = record.edges.filter("direct").join(known, on="secret").select("secret_id", "text")
     own = record.texts.with_row_index("text").join(record.untagged_texts(), on="hash", how="anti")
     whole = own.join(untagged, on="hash", how="semi").join(direct, on="text")
@@ -93,8 +93,7 @@ def let_go(
     moved = (
         found_again(record, here, "here").join(record.passages, on="text").join(here, on="hash", how="semi")
     )
-    files = direct.join(whole_files, on="secret_id", how="semi")
-    parts = (whole, moved.join(files, on="text"))
+    parts = (whole, moved.join(direct.join(files, on="secret_id", how="semi"), on="text"))
     return pl.concat([part.select("secret_id", "hash") for part in parts]).unique()
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from hush_core.config.secrets import SECRET_KINDS, further_detector
+from hush_core.config.secrets import ENTRIES, further_detector
 from hush_core.secrets.code import code_version
 from hush_core.secrets.detectors.base import Detector
 
-OWN: dict[str, Detector] = {kind: import_module(f"{__package__}.{kind}").DETECTOR for kind in SECRET_KINDS}
+OWN: dict[str, Detector] = {kind: import_module(f"{__package__}.{kind}").DETECTOR for kind in ENTRIES}
 """Each in the file that is named after its kind."""
 
 
