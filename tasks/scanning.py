@@ -28,7 +28,7 @@ def scan_repositories(inputs: Sources, config: HushConfig) -> None:
         scan_repository.submit(
             repository.model_copy(update={"rev": inputs.revisions[repository.label]}), kinds,
             chunk_bytes=config.chunk_bytes, max_file_bytes=config.max_file_bytes,
-            made_by=f"{inputs.identity} {inputs.rules} {inputs.detectors}",
+            made_by=f"{inputs.identity} {inputs.detectors}",
         )
         for repository in config.repos
     ]  # fmt: skip
@@ -44,7 +44,7 @@ def scan_repository(
 ) -> int:
     """Keep what detectors find in each content of a repository; how many were new.
 
-    `made_by`: the identity, rules and detectors, as one line: others scan again.
+    `made_by`: the identity and the detectors, as one line: others scan again.
     """
     store = open_store()
     return scan_ahead(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -10,7 +9,7 @@ from pydantic import BaseModel
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
 from hush_core.files import file_sha256
-from hush_core.secrets import detector_versions, propagation_version, source_revisions
+from hush_core.secrets import detector_versions, source_revisions
 from tasks.runtime.environment import home
 
 SECTIONS = {
@@ -27,9 +26,7 @@ class Sources(BaseModel, frozen=True):
     """By label: the commit of a repository, the SHA-256 of a table's file."""
     files: dict[str, str]
     identity: str
-    rules: str
     detectors: str
-    spreading: str
 
 
 def sources(config: HushConfig) -> Sources:
@@ -47,9 +44,7 @@ def sources(config: HushConfig) -> Sources:
         revisions=source_revisions(config),
         files={f"{entry}.{key}": _sha256(entry, key, path) for entry, key, path in files},
         identity=home().fingerprint("identity"),
-        rules=version("kingfisher-secret-scanner"),
         detectors=detector_versions({s.kind for s in config.secrets}),
-        spreading=propagation_version(),
     )
 
 

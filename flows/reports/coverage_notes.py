@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hush_core.config.first import WIDE
+from hush_core.config.secrets import FileSecret, entry_of
 from hush_core.figures import short_name
 from hush_core.secrets.labels import is_propagated
 from tasks.extraction import protects_nothing
@@ -12,7 +13,6 @@ from tasks.wording import counted
 
 IMPORTED = 0.05
 """Nor are importers named, where they are more than half of an entry's examples but no more of all than this."""
-SPREADING = ("path", "codeowners", "contributors", "removed")
 WAYS = {
     "propagated:import": "in files that import one of them",
     "propagated:near_copy": "that nearly copy a passage",
@@ -98,7 +98,7 @@ def ways(coverage: dict[str, Any]) -> list[str]:
         reasons = facts.get("reasons", {})
         spread = [f"{reasons[way]:,} {words}" for way, words in WAYS.items() if reasons.get(way)]
         own = sum(n for reason, n in reasons.items() if not is_propagated(reason))
-        if facts["kind"] in SPREADING and spread:
+        if spread and issubclass(entry_of(facts["kind"]), FileSecret):
             told.append(f"{entry}: {counted(own, 'example')} of its own files; {', '.join(spread)}")
     return told
 

@@ -17,7 +17,7 @@ from hush_core.config.decisions import NO_SECRETS, decisions_file, read_decision
 from hush_core.config.job import HushConfig
 from hush_core.config.mechanism import MECHANISMS
 from hush_core.config.models import ByteGptModel, HuggingFaceModel
-from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, CredentialsSecret, further_kinds
+from hush_core.config.secrets import ENTRIES, ENTRY_ID, CredentialsSecret, further_kinds
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
@@ -261,7 +261,7 @@ def _explain(error: ValidationError, data: Mapping[str, Any], command: str) -> t
     if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
         return (
             f"{key}: unknown kind{more}",
-            f"take one of {', '.join((*SECRET_KINDS, *sorted(further_kinds())))}",
+            f"take one of {', '.join((*ENTRIES, *sorted(further_kinds())))}",
         )
     if first["type"] == "missing":
         needed = f"missing key {key}, which hush {command} needs{more}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, SerializeAsAny, WrapValidator, field_validator, model_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
@@ -46,8 +47,14 @@ class SecretEntry(Section):
     """Whether a job continues where the entry protects nothing. If false, `hush run` and `hush plan --rehearse`
     refuse, as a misspelt name would protect nothing unnoticed. For `credentials` the default is true."""
 
+    says: ClassVar[str] = "a secret"
+    """What reports call the text of one."""
     are_values: ClassVar[bool] = False
     """Whether its secrets are values, of which each copy can be replaced."""
+    one_secret: ClassVar[bool] = False
+    """Whether an entry is one secret, however much text holds it."""
+    whole_files: ClassVar[bool] = False
+    """Whether all of a file is the secret's. Else a chunk with it may have text around it that is not."""
 
     @field_validator("protect")
     @classmethod
@@ -76,7 +83,9 @@ class Spread(Section):
 
 
 class FileSecret(SecretEntry):
-    """A secret that is whole files, and what indicates them."""
+    """One secret that is files or parts of them, and what indicates them."""
+
+    one_secret: ClassVar[bool] = True
 
     spread: Spread = Spread()
     """What else reveals the files' content, and so holds the secret too."""
@@ -85,6 +94,8 @@ class FileSecret(SecretEntry):
 class PathSecret(FileSecret):
     """All files whose path matches the globs are one secret."""
 
+    says: ClassVar[str] = "a file named as confidential"
+    whole_files: ClassVar[bool] = True
     kind: Literal["path"]
     globs: Annotated[tuple[Text, ...], Field(min_length=1)]
     """gitignore syntax; the last match wins, `!` excludes. Globs that match no file are refused (trees
@@ -94,6 +105,8 @@ class PathSecret(FileSecret):
 class CodeownersSecret(FileSecret):
     """All files that CODEOWNERS assigns to one of the teams are one secret."""
 
+    says: ClassVar[str] = "a file that belongs to a protected team"
+    whole_files: ClassVar[bool] = True
     kind: Literal["codeowners"]
     teams: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Teams of a CODEOWNERS file in the root, `.github/`, `docs/` or `.gitlab/`. A team in no such file is
@@ -103,6 +116,7 @@ class CodeownersSecret(FileSecret):
 class ContributorsSecret(FileSecret):
     """Everything that one of these people ever changed is one secret. Needs the whole history; merges count."""
 
+    says: ClassVar[str] = "text of a protected person"
     kind: Literal["contributors"]
     emails: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Author, committer or co-author, with `.mailmap`; `*` matches anything. A shallow clone is refused."""
@@ -133,8 +147,8 @@ class DocumentedValue(Section):
 class CredentialsSecret(SecretEntry):
     """Every distinct credential that the rules find is a secret. Its value is searched everywhere."""
 
+    says: ClassVar[str] = "a credential"
     are_values: ClassVar[bool] = True
-
     kind: Literal["credentials"]
     level: Level = 1e-4
     """The target r_j."""
@@ -165,38 +179,38 @@ class CredentialsSecret(SecretEntry):
         return self
 
 
-class LiteralsSecret(SecretEntry):
+class ListSecret(SecretEntry):
+    """Values that a file of yours names."""
+
+    are_values: ClassVar[bool] = True
+
+    file: Path
+    """A UTF-8 file, kept outside the repository. `literals`: one literal a line, 3 bytes or more. `patterns`:
+    one RE2 expression a line, optionally after `name: `; a group marks the secret, and two groups are
+    refused."""
+    bits: Bits
+
+
+class LiteralsSecret(ListSecret):
     """Every line of a file that you write is a secret. Its value is searched everywhere."""
 
-    are_values: ClassVar[bool] = True
-
+    says: ClassVar[str] = "a literal named as confidential"
     kind: Literal["literals"]
-    file: Path
-    """A UTF-8 file, kept outside the repository. `literals`: one literal a line, 3 bytes or more. `patterns`:
-    one RE2 expression a line, optionally after `name: `; a group marks the secret, and two groups are
-    refused."""
-    bits: Bits
 
 
-class PatternsSecret(SecretEntry):
+class PatternsSecret(ListSecret):
     """Every distinct match of your regular expressions is a secret. Its value is searched everywhere."""
 
-    are_values: ClassVar[bool] = True
-
+    says: ClassVar[str] = "text that matches a confidential pattern"
     kind: Literal["patterns"]
-    file: Path
-    """A UTF-8 file, kept outside the repository. `literals`: one literal a line, 3 bytes or more. `patterns`:
-    one RE2 expression a line, optionally after `name: `; a group marks the secret, and two groups are
-    refused."""
-    bits: Bits
 
 
 class RareWordsSecret(SecretEntry):
     """Every word of 3 to 128 letters, digits and `_`, not all digits, that occurs in few examples is a
     secret."""
 
+    says: ClassVar[str] = "a rare word"
     are_values: ClassVar[bool] = True
-
     kind: Literal["rare_words"]
     document_frequency: tuple[Examples, Examples]
     """`[least, most]`: a word in this many examples, both included, is a secret."""
@@ -213,6 +227,7 @@ class RareWordsSecret(SecretEntry):
 class UnitSecret(SecretEntry):
     """Every person or customer of a table is a secret: all examples of all their documents hold it."""
 
+    says: ClassVar[str] = "text of a protected person or customer"
     kind: Literal["unit"]
     table: str | None = None
     """The table whose `unit` values are secrets; otherwise all tables. A unit in several tables is one
@@ -222,22 +237,25 @@ class UnitSecret(SecretEntry):
 class RemovedSecret(FileSecret):
     """The text of files that once had such paths and no longer exist is one secret; exact copies hold it."""
 
+    says: ClassVar[str] = "text of a removed file"
     kind: Literal["removed"]
     paths: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Globs of paths that existed once and are gone at the revision. All versions count. Needs the whole
     history."""
 
 
-SECRET_KINDS = (
-    "path", "codeowners", "contributors", "credentials", "literals", "patterns", "rare_words", "removed", "unit",
+Own = (
+    PathSecret | CodeownersSecret | ContributorsSecret | CredentialsSecret | LiteralsSecret | PatternsSecret
+    | RareWordsSecret | RemovedSecret | UnitSecret
 )  # fmt: skip
-"""The kinds that hush brings along."""
+ENTRIES = {get_args(entry.model_fields["kind"].annotation)[0]: entry for entry in get_args(Own)}
+"""By kind, those that hush brings along."""
 
 
 def further_kinds() -> dict[str, EntryPoint]:
     """The kinds that installed packages add; nothing of them is loaded here."""
     found = entry_points(group=ENTRY_POINTS)
-    return {point.name: point for point in found if point.name not in SECRET_KINDS}
+    return {point.name: point for point in found if point.name not in ENTRIES}
 
 
 def further_detector(kind: str) -> Any:
@@ -266,31 +284,26 @@ def further_detector(kind: str) -> Any:
     return detector
 
 
+@cache
+def entry_of(kind: str) -> type[SecretEntry]:
+    """The model of a kind's entries; `SecretEntry` itself where the package of the kind is not installed."""
+    if kind in ENTRIES:
+        return ENTRIES[kind]
+    return further_detector(kind).entry if kind in further_kinds() else SecretEntry
+
+
 def _by_kind(data: Any, handler: ValidatorFunctionWrapHandler) -> SecretEntry:
     """Kinds of other packages are validated by their own model."""
-    if isinstance(data, SecretEntry) and data.kind not in SECRET_KINDS:
+    if isinstance(data, SecretEntry) and data.kind not in ENTRIES:
         return data
     kind = data.get("kind") if isinstance(data, Mapping) else None
-    if isinstance(kind, str) and kind not in SECRET_KINDS and kind in further_kinds():
+    if isinstance(kind, str) and kind not in ENTRIES and kind in further_kinds():
         entry: type[SecretEntry] = further_detector(kind).entry
         return entry.model_validate(data)
     return handler(data)
 
 
 Secret = Annotated[
-    SerializeAsAny[
-        Annotated[
-            PathSecret
-            | CodeownersSecret
-            | ContributorsSecret
-            | CredentialsSecret
-            | LiteralsSecret
-            | PatternsSecret
-            | RareWordsSecret
-            | RemovedSecret
-            | UnitSecret,
-            Field(discriminator="kind"),
-        ]
-    ],
+    SerializeAsAny[Annotated[Own, Field(discriminator="kind")]],
     WrapValidator(_by_kind),
 ]

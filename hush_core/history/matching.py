@@ -12,7 +12,7 @@ import polars as pl
 
 from hush_core.history.passages import NOW, found_again
 from hush_core.history.record import RunRecord
-from hush_core.history.run_text import WHOLE_FILES, RunText, hashes_of
+from hush_core.history.run_text import RunText, hashes_of
 from hush_core.history.words import learned_by_words
 
 _ROUND_OFF = 1e-9
@@ -75,22 +75,25 @@ def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
 
 
 def let_go(
-    record: RunRecord, known: pl.DataFrame, untagged: pl.DataFrame, passages: pl.DataFrame
+    record: RunRecord,
+    known: pl.DataFrame,
+    untagged: pl.DataFrame,
+    passages: pl.DataFrame,
+    files: pl.DataFrame,
 ) -> pl.DataFrame:
     """secret_id · hash: text that only an edge protected, and that is text like any other in some run.
 
     These are the run's texts of a secret, none of them untagged then, that some run or this one uses untagged
-    (`untagged`: hash), and passages of those that this one uses so (`passages`: example · hash). Importers and
-    copies are not counted: they change with each edit."""
-    direct = record.edges.filter("direct").join(known, on="secret").select("secret_id", "name", "text")
+    (`untagged`: hash), and passages of those that this one uses so (`passages`: example · hash), where the secret
+    is one of whole `files` (secret_id). Importers and copies are not counted: they change with each edit."""
+    direct = record.edges.filter("direct").join(known, on="secret").select("secret_id", "text")
     own = record.texts.with_row_index("text").join(record.untagged_texts(), on="hash", how="anti")
     whole = own.join(untagged, on="hash", how="semi").join(direct, on="text")
     here = passages.select(pl.lit(0).alias("here"), "hash").unique()
     moved = (
         found_again(record, here, "here").join(record.passages, on="text").join(here, on="hash", how="semi")
     )
-    files = direct.filter(pl.col("name").str.contains(f"^({'|'.join(WHOLE_FILES)}) "))
-    parts = (whole, moved.join(files, on="text"))
+    parts = (whole, moved.join(direct.join(files, on="secret_id", how="semi"), on="text"))
     return pl.concat([part.select("secret_id", "hash") for part in parts]).unique()
 
 

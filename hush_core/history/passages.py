@@ -1,6 +1,6 @@
 """Passages of protected files: they stay the same when a line break, an edit or a new chunk size moves them.
 
-For each text of a file that is a secret's own (`path`, `codeowners`), a run notes up to `KEPT` passages: winnowed,
+For each text of a file that is a secret's own, a run notes up to `KEPT` passages: winnowed,
 without whitespace, as keyed hashes. Passages that also occur in untagged text are left out: a licence or an import
 line says nothing of a secret. A text is recognised by half of its passages, and by at least three or all. Other
 kinds, importers and copies have no passages: the text around a value belongs to no secret, and changes with each
@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.history.record import PASSAGES, RunRecord
-from hush_core.history.run_text import WHOLE_FILES, RunText, hashes_of
+from hush_core.history.run_text import RunText, hashes_of
 from hush_core.secrets.propagation.winnowing import fingerprints
 
 WINDOW = 64
@@ -26,11 +26,10 @@ NOW = {"example": pl.Int64, "hash": pl.UInt64}
 def passages_of(text: RunText, key: bytes) -> tuple[pl.DataFrame, pl.DataFrame]:
     """secret_id · example · hash of the passages of files that are a secret's own, and example · hash of those of
     what is used untagged (public: example −1)."""
-    whole = text.secrets.filter(pl.col("kind").is_in(WHOLE_FILES)).select(pl.col("secret_id").cast(pl.UInt32))
     owners = text.edges.filter(pl.Series(text.direct, dtype=pl.Boolean)).select(
         pl.col("secret_id").cast(pl.UInt32), example=pl.col("example_id").cast(pl.Int64)
     )
-    owners = owners.join(whole, on="secret_id").unique()
+    owners = owners.join(text.of_whole_files, on="secret_id").unique()
     own, untagged = owners["example"].unique().sort().to_list(), np.flatnonzero(text.untagged).tolist()
     public = set(text.without_noise) - {text.texts[i] for i in untagged}
     listed = [(i, text.texts[i]) for i in (*own, *untagged)] + [(-1, one) for one in sorted(public)]

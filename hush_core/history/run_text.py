@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hush_core.config.secrets import entry_of
+
 _KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
-WHOLE_FILES = ("path", "codeowners")
-"""Kinds of which all of a file is the secret's; a chunk with another secret has text around it that is not."""
 
 
 def identity_of(kind: str, name: str) -> str:
@@ -99,6 +99,12 @@ class RunText:
         if "reason" not in self.edges.columns:
             return np.ones(self.edges.height, dtype=bool)
         return (~self.edges["reason"].str.starts_with("propagated")).to_numpy()
+
+    @cached_property
+    def of_whole_files(self) -> pl.DataFrame:
+        """secret_id of those of which all of a file is the secret's (`SecretEntry.whole_files`)."""
+        kinds = [kind for kind in self.secrets["kind"].unique() if entry_of(kind).whole_files]
+        return self.secrets.filter(pl.col("kind").is_in(kinds)).select(pl.col("secret_id").cast(pl.UInt32))
 
     @property
     def identities(self) -> list[str]:

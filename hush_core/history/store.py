@@ -276,7 +276,7 @@ class RunHistory:
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
-            gone.append(let_go(record, known, untagged, passages))
+            gone.append(let_go(record, known, untagged, passages, text.of_whole_files))
             bare[gone[-1]["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
             if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little

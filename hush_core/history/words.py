@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from hush_core.history.run_text import WHOLE_FILES, RunText, hashes_of
+from hush_core.history.run_text import RunText, hashes_of
 
 _WORD = re.compile(rb"[A-Za-z0-9]{6,}")
 ENOUGH = 3
@@ -53,8 +53,9 @@ def words_of_values(text: RunText, key: bytes) -> pl.DataFrame:
 def words_of_files(text: RunText, key: bytes) -> pl.DataFrame:
     """secret_id · hash: of secrets that are whole files, the words of their text that no text used without noise
     now holds."""
-    whole = text.secrets.filter(pl.col("kind").is_in(WHOLE_FILES)).select(pl.col("secret_id").cast(pl.UInt32))
-    edges = text.edges.select(pl.col("secret_id").cast(pl.UInt32), "example_id").join(whole, on="secret_id")
+    edges = text.edges.select(pl.col("secret_id").cast(pl.UInt32), "example_id").join(
+        text.of_whole_files, on="secret_id"
+    )
     words = [pl.DataFrame(schema={"secret_id": pl.UInt32, "hash": pl.UInt64})]
     for (secret,), rows in edges.group_by("secret_id", maintain_order=True):
         found = words_of([text.texts[example] for example in rows["example_id"]], key)

@@ -5,9 +5,8 @@ from hush_core.secrets.detectors.registry import versions as detector_versions
 from hush_core.secrets.extraction import Extraction, extract, source_revisions
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.priors import guess_bits
-from hush_core.secrets.propagation.propagators import version as propagation_version
 
 __all__ = [
-    "Extraction", "SecretGraph", "detector_versions", "extract", "guess_bits", "propagation_version",
-    "scan_ahead", "scanned_kinds", "source_revisions",
+    "Extraction", "SecretGraph", "detector_versions", "extract", "guess_bits", "scan_ahead",
+    "scanned_kinds", "source_revisions",
 ]  # fmt: skip

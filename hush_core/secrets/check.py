@@ -6,33 +6,18 @@ that entries name. So a mistake shows in a second, before a server is started an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from hush_core.config import (
-    CodeownersSecret,
-    ContributorsSecret,
-    CredentialsSecret,
-    HushConfig,
-    LiteralsSecret,
-    PathSecret,
-    PatternsSecret,
-    RemovedSecret,
-    Table,
-    UnitSecret,
-)
+from hush_core.config import CodeownersSecret, HushConfig, PathSecret, Table, UnitSecret
 from hush_core.corpus import CleanView, match_path
 from hush_core.corpus.git.history import refuse_shallow
 from hush_core.corpus.git.tree import OWNERS, tree_entries
 from hush_core.corpus.tables import documents_of
 from hush_core.errors import InputError
-from hush_core.secrets.detectors.contributors import refuse_blame_of_history
-from hush_core.secrets.detectors.literals import read_literals
-from hush_core.secrets.detectors.path import Globs
-from hush_core.secrets.detectors.patterns import read_patterns
+from hush_core.secrets.detectors.globs import Globs
+from hush_core.secrets.detectors.path import globs_of
 from hush_core.secrets.detectors.registry import detector_of
-from hush_core.secrets.documentation import documentation_globs
 from hush_core.secrets.extraction import labelled
 
 ROWS = 20
@@ -56,10 +41,7 @@ def check_sources(config: HushConfig) -> None:
     """
     labelled(config)
     for entry in config.secrets:
-        if isinstance(entry, LiteralsSecret):
-            read_literals(entry.file)
-        elif isinstance(entry, PatternsSecret):
-            read_patterns(entry.file)
+        detector_of(entry.kind).check(config, entry)
     historical = [entry for entry in config.secrets if detector_of(entry.kind).history]
     if historical and not config.repos:
         raise InputError(
@@ -67,7 +49,8 @@ def check_sources(config: HushConfig) -> None:
             f"reads a history (kind {historical[0].kind}), and tables have none",
             "add the repository to `repos`, or take kind: unit for the authors of a table",
         )
-    globs = dict(_globs(config))
+    globs = {"public": Globs(config.public, "public")} if config.public else {}
+    globs |= {f"secrets.{e.id}.globs": globs_of(e) for e in config.secrets if isinstance(e, PathSecret)}
     listing = _listing(config, bool(historical))
     for table in config.tables:
         _check_table(config, table)
@@ -82,36 +65,6 @@ def check_sources(config: HushConfig) -> None:
                     + ("public" if where == "public" else "protected"),
                     "correct them (gitignore syntax, paths from the repository's root), or leave them out",
                 )
-
-
-def _globs(config: HushConfig) -> Iterator[tuple[str, Globs]]:
-    """Every set of globs, by the key that gives it; compiled, so that a bad one is refused."""
-    if config.public:
-        yield "public", Globs(config.public, "public")
-    for entry in config.secrets:
-        if isinstance(entry, PathSecret):
-            where = f"secrets.{entry.id}.globs"
-            yield where, Globs(entry.globs, where)
-        elif isinstance(entry, RemovedSecret):
-            Globs(entry.paths, f"secrets.{entry.id}.paths")  # compiled; what they match is gone
-        elif isinstance(entry, CredentialsSecret):
-            _check_documentation(config, entry)
-        elif isinstance(entry, ContributorsSecret) and entry.attribute == "blame":
-            for repository in config.repos:
-                refuse_blame_of_history(entry, repository.label, repository.mode)
-
-
-def _check_documentation(config: HushConfig, entry: CredentialsSecret) -> None:
-    """Its globs compile, and the sources that it names are the job's: a slip would leave a value a secret."""
-    documentation_globs(entry)
-    known = [source.label for source in (*config.repos, *config.tables)]
-    for place, value in enumerate(entry.documentation, 1):
-        if value.source is not None and value.source not in known:
-            raise InputError(
-                f"secrets.{entry.id}.documentation.{place}.source",
-                f"no repository or table of the job has this name (known: {', '.join(known)})",
-                "name one of them, or leave it out for all",
-            )
 
 
 def _listing(config: HushConfig, histories: bool) -> Listing:

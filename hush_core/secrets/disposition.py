@@ -11,7 +11,7 @@ from hush_core.corpus import Corpus, Layout
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.deadline import TOO_SLOW
-from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.detectors.globs import Globs
 from hush_core.secrets.labels import ChunkLabels, LabelTable
 from hush_core.secrets.priors import WEAK_BITS
 from hush_core.secrets.report.paths import masked

@@ -13,8 +13,9 @@ import numpy as np
 from hush_core.config import HushConfig
 from hush_core.config.secrets import CredentialsSecret
 from hush_core.corpus import Corpus
+from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import DetectedSecret
-from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.detectors.globs import Globs
 from hush_core.secrets.labels import LabelTable
 
 LEFT_OUT, ELSEWHERE, NOT_SOUGHT, NOT_FOUND = "left_out", "stands_elsewhere", "not_sought", "not_found"
@@ -68,6 +69,23 @@ def documentation_globs(entry: CredentialsSecret) -> list[Globs]:
         Globs(value.paths, f"secrets.{entry.id}.documentation.{place}.paths")
         for place, value in enumerate(entry.documentation, 1)
     ]
+
+
+def check_documentation(config: HushConfig, entry: CredentialsSecret) -> None:
+    """Its globs compile, and the sources that it names are the job's: a slip would leave a value a secret.
+
+    Raises:
+        InputError: they are not.
+    """
+    documentation_globs(entry)
+    known = [source.label for source in (*config.repos, *config.tables)]
+    for place, value in enumerate(entry.documentation, 1):
+        if value.source is not None and value.source not in known:
+            raise InputError(
+                f"secrets.{entry.id}.documentation.{place}.source",
+                f"no repository or table of the job has this name (known: {', '.join(known)})",
+                "name one of them, or leave it out for all",
+            )
 
 
 def _places(corpus: Corpus, entry: CredentialsSecret) -> dict[str, np.ndarray]:

@@ -27,7 +27,7 @@ from hush_core.progress import Progress
 from hush_core.secrets.assembly import assemble
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.detectors.globs import Globs
 from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.documentation import DECIDED, leave_out_documentation
 from hush_core.secrets.fingerprints import SCHEMA as FINGERPRINTS

@@ -15,15 +15,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import version
 
 from hush_core.secrets.guessing.byte_lists import listed_bytes
 from hush_core.secrets.guessing.decoding import fields, reveal
 from hush_core.secrets.guessing.description import LEAST_RUN, Description, describe
 from hush_core.secrets.guessing.published import without_published
-
-VERSION = f"4, zxcvbn {version('zxcvbn')}"
-"""Changes whenever the same value may get another prior: a kept extraction is not used then."""
 
 PASSWORD_BITS = 10.0
 """Most a password chosen by a person is worth: its most likely guesses are few."""

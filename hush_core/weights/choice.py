@@ -30,8 +30,6 @@ WIDE = 10
 entries. The rounds would draw a tenth as much of its text as of the others'."""
 FEWEST = 40
 """Fewer examples than this are nothing to train on (one in twenty is held out, one in twenty validates)."""
-ONE_SECRET = ("path", "codeowners", "contributors", "removed")
-"""Kinds whose entries are one secret each, however much text holds it."""
 Taken = Literal["noise", "redact", "drop"]
 
 
@@ -121,7 +119,7 @@ def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None =
         config: with its values redacted. numbers: of the model.
     """
     noised = [entry for entry in config.secrets if entry.protect in ("auto", "noise")]
-    if any(entry.kind not in ONE_SECRET for entry in noised):
+    if any(not entry.one_secret for entry in noised):
         return None
     targets = pl.DataFrame({
         "prior": [config.prior(entry) for entry in noised],

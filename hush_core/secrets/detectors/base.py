@@ -26,8 +26,9 @@ A detector of your own is one value, named in the packaging of your own project:
     [project.entry-points."hush.detectors"]
     acme_marker = "acme_hush:DETECTOR"
 
-From then on `{id: x, kind: acme_marker, text: …, level: …}` is an entry like any other. Such code runs inside
-hush with the rights of its user; install only what you trust.
+From then on `{id: x, kind: acme_marker, text: …, level: …}` is an entry like any other. What reports call its
+secrets, and whether they are values or files, the class may say as hush's own do (`SecretEntry.says` and below).
+Such code runs inside hush with the rights of its user; install only what you trust.
 
 A detector must err towards more: what it misses is trained on unprotected. It must not put a value into a
 name, a message or a log; `DetectorContext.identify` makes a name out of a value.
@@ -42,7 +43,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hush_core.config import SecretEntry
+from hush_core.config import HushConfig, SecretEntry
 from hush_core.corpus import Corpus
 from hush_core.secrets.propagation.value_search import SearchTerm
 
@@ -114,7 +115,8 @@ class Detector:
         detect: (corpus, entry, context) → the secrets, each with what holds it. Called once an entry.
         history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
             clone is refused, as is a job without repositories.
-        version: changes whenever the same input may give other findings; kept results are not used then.
+        version: changes whenever the same input may give other findings; kept results are not used then. Those of
+            hush itself need none: they are kept by its code (`hush_core/secrets/code.py`).
         prepare: does what takes long and needs no corpus (compiling rules). It gets the private folder where the
             result may be kept for the next extraction, or None. It runs in a thread of its own while the corpus is
             read; `detect` may begin before it is done.
@@ -122,6 +124,7 @@ class Detector:
             be trained on; only what is to be redacted itself is looked for before.
         scan: the part of `detect` that `DetectorContext.scan` keeps by content; may be called before it, on each
             repository by itself and in another process.
+        check: (config, entry): refuses what can be seen before a text is read.
     """
 
     kind: str
@@ -132,6 +135,7 @@ class Detector:
     prepare: Callable[[Path | None], object] | None = None
     reads_redacted: bool = False
     scan: Callable[[Corpus, DetectorContext], object] | None = None
+    check: Callable[[HushConfig, SecretEntry], object] = lambda config, entry: None
 
 
 @dataclass(frozen=True)

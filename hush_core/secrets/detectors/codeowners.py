@@ -20,7 +20,7 @@ from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.path import Glob
+from hush_core.secrets.detectors.globs import Glob
 
 _SECTION = re.compile(r"^\^?\[([^\]]+)\](?:\[\d+\])?(.*)$")
 _WORDS = re.compile(r"(?:\\.|\S)+")
@@ -175,7 +175,7 @@ def _parsed(content: bytes) -> Codeowners:
     return Codeowners(content)
 
 
-DETECTOR = Detector("codeowners", CodeownersSecret, detect, version="2")
+DETECTOR = Detector("codeowners", CodeownersSecret, detect)
 
 
 def _words(line: str) -> list[str]:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hush_core.config import ContributorsSecret
+from hush_core.config import ContributorsSecret, HushConfig
 from hush_core.corpus import Corpus, History
 from hush_core.corpus.git.attribution import (
     Blamed,
@@ -163,6 +163,14 @@ def refuse_blame_of_history(entry: ContributorsSecret, source: str, mode: str) -
         )
 
 
+def check(config: HushConfig, entry: ContributorsSecret) -> None:
+    """Raises:
+    InputError: as `refuse_blame_of_history`.
+    """
+    for repository in config.repos if entry.attribute == "blame" else ():
+        refuse_blame_of_history(entry, repository.label, repository.mode)
+
+
 def _by_blame(corpus: Corpus, entry: ContributorsSecret, work: _Work, context: DetectorContext) -> Finding:
     spans: list[Span] = []
     context.counts["files_not_blamed"] += 0
@@ -202,4 +210,4 @@ def _blames(corpus: Corpus, t: int, numbers: list[int], context: DetectorContext
     return (known[n] for n in numbers)
 
 
-DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True, version="3")
+DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True, check=check)

@@ -2,6 +2,11 @@
 
 Facts of the issuers: a fixed prefix, and an alphabet after it. Lengths are minima, as issuers lengthen their tokens;
 what is part of something longer is taken whole. What has no prefix is found by its name (`credential_names`).
+
+A new format is one row. It belongs in `_PREFIXED` if it is a prefix and then characters of one alphabet: those must
+look random, as a name may begin with the prefix too. What has any other form, or need not look random, belongs in
+`_EXACT`. A value of it belongs in `PUBLISHED` of `tests/hush_core/secrets/detectors/test_credentials.py`. If fewer
+characters of it are random than there seem to be, `priors._KNOWN` says how many.
 """
 
 # ruff: noqa: E501  (tables and patterns: one row a form)

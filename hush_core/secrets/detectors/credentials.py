@@ -20,6 +20,7 @@ from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
 from hush_core.files import private_folder, users_cache
+from hush_core.secrets.code import code_version
 from hush_core.secrets.detectors import by_line, credential_names, credential_randomness, deadline
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
@@ -40,12 +41,10 @@ from hush_core.secrets.detectors.credential_versions import (
 )
 from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.detectors.scans import Scan
+from hush_core.secrets.documentation import check_documentation
 from hush_core.secrets.guessing.words import word_bits
 from hush_core.secrets.kept import keep_in
-from hush_core.secrets.priors import (
-    WEAK_BITS,
-    published_bits,
-)
+from hush_core.secrets.priors import WEAK_BITS, published_bits
 
 RULES_VERSION = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
 
@@ -254,7 +253,7 @@ def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
 def _scan(corpus: Corpus, context: DetectorContext, look: _Look | None = None) -> Scan:
     """Where something is in each content, kept by content."""
     look = look or _Look(context.cache)
-    return context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
+    return context.scan(corpus, "credentials", code_version(), look)
 
 
 MANY = 4096
@@ -314,4 +313,6 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="22", prepare=_prepare, scan=_scan)
+DETECTOR = Detector(
+    "credentials", CredentialsSecret, detect, prepare=_prepare, scan=_scan, check=check_documentation
+)

@@ -55,4 +55,4 @@ def detect(corpus: Corpus, entry: LiteralsSecret, context: DetectorContext) -> I
         )
 
 
-DETECTOR = Detector("literals", LiteralsSecret, detect)
+DETECTOR = Detector("literals", LiteralsSecret, detect, check=lambda config, entry: read_literals(entry.file))

@@ -146,7 +146,7 @@ def detect(corpus: Corpus, entry: PatternsSecret, context: DetectorContext) -> I
         yield Finding(name=name, spans=spans, search_terms=(search_terms,), copies=False)
 
 
-DETECTOR = Detector("patterns", PatternsSecret, detect, version="2")
+DETECTOR = Detector("patterns", PatternsSecret, detect, check=lambda config, entry: read_patterns(entry.file))
 
 
 def _matches(pattern: Pattern, content: bytes, where: str, most: int) -> Iterator[tuple[int, int]]:

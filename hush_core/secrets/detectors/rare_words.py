@@ -164,7 +164,7 @@ def detect(corpus: Corpus, entry: RareWordsSecret, context: DetectorContext) -> 
         yield Finding(name=name, spans=spans, copies=False)
 
 
-DETECTOR = Detector("rare_words", RareWordsSecret, detect, version="4", reads_redacted=True)
+DETECTOR = Detector("rare_words", RareWordsSecret, detect, reads_redacted=True)
 
 
 def _spans(

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from hush_core.config.secrets import further_detector
-from hush_core.secrets.detectors import (
-    codeowners,
-    contributors,
-    credentials,
-    literals,
-    patterns,
-    rare_words,
-    removed,
-    units,
-)
-from hush_core.secrets.detectors import path as paths
-from hush_core.secrets.detectors.base import Detector
-from hush_core.secrets.priors import VERSION as PRIORS_VERSION
+from importlib import import_module
 
-OWN = {
-    detector.kind: detector
-    for detector in (
-        paths.DETECTOR,
-        codeowners.DETECTOR,
-        contributors.DETECTOR,
-        credentials.DETECTOR,
-        literals.DETECTOR,
-        patterns.DETECTOR,
-        rare_words.DETECTOR,
-        removed.DETECTOR,
-        units.DETECTOR,
-    )
-}
+from hush_core.config.secrets import ENTRIES, further_detector
+from hush_core.secrets.code import code_version
+from hush_core.secrets.detectors.base import Detector
+
+OWN: dict[str, Detector] = {kind: import_module(f"{__package__}.{kind}").DETECTOR for kind in ENTRIES}
+"""Each in the file that is named after its kind."""
 
 
 def detector_of(kind: str) -> Detector:
@@ -39,7 +18,7 @@ def detector_of(kind: str) -> Detector:
 
 
 def versions(kinds: set[str]) -> str:
-    """The versions of these kinds' detectors, and of what priors are made by, as one line: part of
-    the cache key of an extraction."""
-    detectors = ", ".join(f"{kind} {detector_of(kind).version}" for kind in sorted(kinds))
-    return f"{detectors}; priors {PRIORS_VERSION}"
+    """Of hush's own code and of these kinds' detectors out of other packages, as one line: part of the cache
+    key of an extraction."""
+    others = (f"{kind} {detector_of(kind).version}" for kind in sorted(kinds - OWN.keys()))
+    return ", ".join((code_version(), *others))

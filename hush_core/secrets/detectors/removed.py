@@ -16,12 +16,17 @@ from hush_core.corpus import Corpus, match_path
 from hush_core.corpus.git.history_log import FILE
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.detectors.globs import Globs
+
+
+def globs_of(entry: RemovedSecret) -> Globs:
+    """Those of the entry, compiled."""
+    return Globs(entry.paths, f"secrets.{entry.id}.paths")
 
 
 def detect(corpus: Corpus, entry: RemovedSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret: every version of every removed file."""
-    globs = Globs(entry.paths, f"secrets.{entry.id}.paths")
+    globs = globs_of(entry)
     blobs: list[int] = []
     for t in corpus.repositories:
         tree = corpus.trees[t]
@@ -35,4 +40,6 @@ def detect(corpus: Corpus, entry: RemovedSecret, context: DetectorContext) -> It
     yield Finding(blobs=blobs)
 
 
-DETECTOR = Detector("removed", RemovedSecret, detect, history=True)
+DETECTOR = Detector(
+    "removed", RemovedSecret, detect, history=True, check=lambda config, entry: globs_of(entry)
+)

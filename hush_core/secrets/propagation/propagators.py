@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from importlib.metadata import version as installed
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
+from hush_core.secrets.code import code_version
 from hush_core.secrets.detectors.base import DetectedSecret, Labels, Span
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.deadline import TOO_SLOW
@@ -36,16 +36,6 @@ PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers)
 KEPT = 8
 """Results of so many searches are kept, each of its values."""
 Row = tuple[int, int, str]
-VERSION = "10"
-"""Changes whenever the same input may spread otherwise."""
-
-
-def version() -> str:
-    """Ours and those of the parsers, as one line: part of the cache key of an extraction."""
-    parsers = ("", "-c", "-cpp", "-go", "-java", "-javascript", "-python", "-rust", "-typescript")
-    return f"{VERSION}, tree-sitter " + " ".join(
-        f"{p[1:]} {installed(f'tree-sitter{p}')}".strip() for p in parsers
-    )
 
 
 @dataclass
@@ -145,7 +135,7 @@ def _hits(
         context.progress("propagate", done, total)
 
     values = [(t.value, t.any_case, t.fragments, t.ends, t.apart) for t in terms]
-    name = f"{version()} {values}"
+    name = f"{code_version()} {values}"
     scan = scan_contents(corpus, name, _Rows(search), context.cache, context.key, progress, kind="values")
     if context.cache is not None and scan.scanned:
         kept = sorted((context.cache / "values").glob("*.parquet"), key=lambda file: file.stat().st_mtime)

@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from hush_core.config.secrets import entry_of
 from hush_core.secrets.labels import is_propagated
 from hush_core.secrets.report.sarif_regions import Place, Region, regions_of
 
@@ -39,17 +40,6 @@ _PLACES = {
     "redacted_id": pl.UInt32, "name": pl.String, "kind": pl.String, "rule": pl.String, "source": pl.String,
     "path": pl.String, "line": pl.UInt32, "end_line": pl.UInt32, "nth": pl.Int64, "rank": pl.Int64,
 }  # fmt: skip
-
-_SAYS = {
-    "path": "a file named as confidential",
-    "codeowners": "a file that belongs to a protected team",
-    "contributors": "text of a protected person",
-    "credentials": "a credential",
-    "literals": "a literal named as confidential",
-    "removed": "text of a removed file",
-    "patterns": "text that matches a confidential pattern",
-    "rare_words": "a rare word",
-}
 
 
 def sarif(
@@ -173,7 +163,7 @@ def _replaced(redacted: pl.DataFrame, replaced: pl.DataFrame) -> pl.DataFrame:
 
 def _note(row: dict[str, Any], number: dict[str, int], bases: dict[str, str]) -> dict[str, Any]:
     """A place where a value was replaced, by the lines of the file as it is in the repository."""
-    says = _SAYS.get(row["kind"], f"a secret of kind {row['kind']}")
+    says = entry_of(row["kind"]).says
     lines = {"startLine": row["line"], "startColumn": 1, "endLine": row["end_line"]}
     region = lines if row["line"] else None
     return {
@@ -188,7 +178,7 @@ def _note(row: dict[str, Any], number: dict[str, int], bases: dict[str, str]) ->
 
 
 def _rule(rule: str, kind: str) -> dict[str, Any]:
-    says = _SAYS.get(kind, f"a secret of kind {kind}")
+    says = entry_of(kind).says
     text = f"{says[:1].upper()}{says[1:]} is in text that is trained on."
     if rule.startswith(REDACTED):
         text = f"{says[:1].upper()}{says[1:]} was here and is replaced in text that is trained on."
@@ -204,7 +194,7 @@ def _result(
 ) -> dict[str, Any]:
     """changed: (source, path) of files in which values were replaced: bytes of the examples are not theirs."""
     how = "was recognised here" if row["propagated"] else "was found here"
-    says = _SAYS.get(row["kind"], f"a secret of kind {row['kind']}")
+    says = entry_of(row["kind"]).says
     chunk = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
     otherwise = None if (row["source"], row["path"]) in changed else chunk
     region = regions.get((row["example_id"], row["secret_id"]), otherwise)

@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hush_core.config import PathSecret
+from hush_core.config.secrets import ENTRIES
 from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunText
 from hush_core.history.bounds import by_settings
@@ -353,17 +355,20 @@ def test_what_stands_in_untagged_text_too_tells_no_secret_from_another(store):
     assert counts(store, KEY_B, all_of(b"\n" + licence + b"b", name="new")) == [0]
 
 
-def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found_too(store):
-    before = in_pieces(MODULE)
-    released(store, KEY_A, all_of(b"kept", *before, name="alpha"))
+@pytest.mark.parametrize("kind", ["path", "folder_of_another_package"])
+def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found_too(store, monkeypatch, kind):
+    monkeypatch.setitem(ENTRIES, kind, PathSecret)
+    names = ((kind, "alpha"),)
+    edges = [(n, 0) for n in range(1 + len(in_pieces(MODULE)))]
+    released(store, KEY_A, text(b"kept", *in_pieces(MODULE), names=names, edges=edges))
     moved = in_pieces(b"\n" + MODULE)
     plain = np.array([False] + [True] * len(moved))
-    now = text(b"kept", *moved, names=NAMES[:1], edges=((0, 0),), rates=[0.5] + [0.0] * len(moved),
+    now = text(b"kept", *moved, names=names, edges=((0, 0),), rates=[0.5] + [0.0] * len(moved),
                without_noise=moved, plain=plain)  # fmt: skip
     earlier = history(store).earlier(KEY_B, now)
     assert earlier.bare.tolist() == [True] and set(earlier.let_go["example"]) <= set(range(1, len(moved) + 1))
     released(store, KEY_B, now)
-    gone = history(store).earlier(KEY_C, all_of(b"kept", name="alpha"))
+    gone = history(store).earlier(KEY_C, text(b"kept", names=names, edges=((0, 0),)))
     assert gone.bare.tolist() == [True] and not gone.let_go.height, "nor does its end give the bound back"
 
 

@@ -18,7 +18,7 @@ from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.detectors import codeowners
 from hush_core.secrets.detectors.codeowners import Codeowners
-from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.detectors.globs import Globs
 
 
 def run(repo, secrets, cache=None, **keys):

@@ -8,7 +8,7 @@ from alike import alike
 from extracting import KEY, job, named
 
 from hush_core.config import load_config
-from hush_core.config.secrets import SECRET_KINDS
+from hush_core.config.secrets import ENTRIES
 from hush_core.mechanisms.unit_pools import LIFTED, TAGGED, without_reasons
 from hush_core.progress import in_percent
 from hush_core.secrets import extract
@@ -19,7 +19,7 @@ def found(job, key=KEY):
     """The extraction of a job, and every stage and total that it told."""
     told = []
     config = load_config(job.config)
-    assert {entry.kind for entry in config.secrets} == set(SECRET_KINDS)
+    assert {entry.kind for entry in config.secrets} == set(ENTRIES)
     return extract(config, key, in_percent(lambda *step: told.append(step))), told
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import threading
 from dataclasses import replace
@@ -13,7 +14,8 @@ from waiting import PATIENCE
 
 from hush_core.config import parse_config
 from hush_core.errors import InputError
-from hush_core.secrets import detector_versions, extract, extraction
+from hush_core.secrets import detector_versions, detectors, extract, extraction
+from hush_core.secrets.check import check_sources
 from hush_core.secrets.detectors import base as detector
 from hush_core.secrets.detectors import registry
 from hush_core.secrets.detectors.base import Labels
@@ -67,7 +69,7 @@ def test_the_documented_example_works(acme, make_repo):
     }
     assert result.secrets["kind"].to_list() == ["acme_marker"]
     assert config.model_dump(mode="json")["secrets"][0]["text"] == "MARK"
-    assert detector_versions({"acme_marker", "path"}).startswith("acme_marker 1, path 2; priors ")
+    assert re.fullmatch(r"[0-9a-f]{16}, acme_marker 1", detector_versions({"acme_marker", "path"}))
 
 
 def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_to_tell(
@@ -92,6 +94,22 @@ def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_t
     assert extract(config, KEY, cache=tmp_path / "kept").edges.height == 1
     assert len(threads) == 1 and threads[0] is not threading.main_thread()
     assert folders == [tmp_path / "kept"]
+
+
+def test_a_stranger_is_told_what_each_file_of_the_rules_for_credentials_is_for():
+    files = Path(detector.__file__).parent.glob("credential_*.py")
+    told = set(re.findall(r"`(\w+)`", detectors.__doc__))
+    assert {file.stem.removeprefix("credential_") for file in files} <= told
+
+
+def test_its_own_check_refuses_before_a_text_is_read(acme, make_repo, monkeypatch):
+    def check(config, entry):
+        raise InputError(f"secrets.{entry.id}.text", f"is of {len(config.repos)} repository", "name another")
+
+    config, plain = job(make_repo(), kind="acme_marker", text="MARK"), detector_of("acme_marker")
+    monkeypatch.setitem(registry.OWN, "acme_marker", replace(plain, check=check))
+    with pytest.raises(InputError, match=r"secrets\.x\.text: is of 1 repository"):
+        check_sources(config)
 
 
 def test_its_own_model_judges_the_entry_and_shows_no_value(acme, make_repo):

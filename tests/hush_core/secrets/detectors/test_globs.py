@@ -7,8 +7,7 @@ import random
 import pytest
 import re2
 
-from hush_core.secrets.detectors.globs import translate
-from hush_core.secrets.detectors.path import Glob
+from hush_core.secrets.detectors.globs import Glob, translate
 
 PIECES = [
     "a",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hush_core.errors import InputError
+from hush_core.secrets.detectors.globs import Globs
 from hush_core.secrets.detectors.literals import read_literals
-from hush_core.secrets.detectors.path import Globs
 
 
 def test_the_last_matching_glob_wins():
