@@ -356,7 +356,9 @@ def test_what_stands_in_untagged_text_too_tells_no_secret_from_another(store):
 
 
 @pytest.mark.parametrize("kind", ["path", "folder_of_another_package"])
-def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found_too(store, monkeypatch, kind):
+def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found_too(
+    store, monkeypatch, kind
+):
     monkeypatch.setitem(ENTRIES, kind, PathSecret)
     names = ((kind, "alpha"),)
     edges = [(n, 0) for n in range(1 + len(in_pieces(MODULE)))]
