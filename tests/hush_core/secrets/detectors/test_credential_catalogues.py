@@ -83,7 +83,7 @@ def test_why_says_so():
 
 def test_a_version_whose_first_lines_make_it_a_catalogue_is_looked_at_as_a_whole(tmp_path):
     """The lines of the texts do not change; what they are depends on lines far above."""
-    rest = b"".join(b"p%d=Foo bar\n" % n for n in range(200)) + b"smtp_password=Kettle\n"
+    rest = b"".join(b"p%d=Foo bar\n" % n for n in range(200)) + b'smtp_password="winter is nearly over"\n'
     settings = b"".join(b"s%d=%d\n" % (n, n * n) for n in range(60)) + rest
     catalogue = b"".join(b"t%d=Some words here\n" % n for n in range(60)) + rest
     look = credentials._Look(tmp_path)
