@@ -67,7 +67,8 @@ def test_what_may_not_be_used_is_refused(register, acme, state):
     if state == "edited":
         artifacts = home().artifacts / "models" / find_version(uri).source.removeprefix("models:/")
         weights = artifacts / "artifacts" / "model" / "model.safetensors"
-        weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
+        data = weights.read_bytes()
+        weights.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     client.set_registered_model_alias(name, "champion", "1")
     with pytest.raises(VerificationError) as refusal:
         hush.load(f"models:/{name}@champion", trust=acme)

@@ -41,8 +41,11 @@ PIECES = [THREE[HEAD + i * (PIECE + TAG) :][: PIECE + TAG] for i in range(3)]
         THREE[: HEAD + PIECE + TAG], THREE[: HEAD + 2 * (PIECE + TAG)],  # cut off between pieces
         THREE[:HEAD] + PIECES[0] + PIECES[2], THREE[:HEAD] + PIECES[1] + PIECES[0] + PIECES[2],
         THREE[:HEAD] + PIECES[0] + PIECES[1] + PIECES[2] + PIECES[2],
-        THREE[:HEAD] + PIECES[2], b"X" + THREE[1:], THREE[: HEAD - 1] + b"\0" + THREE[HEAD:],
-        *(THREE[:at] + bytes([THREE[at] ^ 1]) + THREE[at + 1 :] for at in (HEAD, HEAD + PIECE, len(THREE) - 1)),
+        THREE[:HEAD] + PIECES[2],
+        *(
+            THREE[:at] + bytes([THREE[at] ^ 1]) + THREE[at + 1 :]
+            for at in (0, HEAD - 1, HEAD, HEAD + PIECE, len(THREE) - 1)
+        ),
     ],
     ids=lambda data: str(len(data)),
 )  # fmt: skip

@@ -114,9 +114,8 @@ def test_a_damaged_object_is_never_taken_and_is_mended_by_who_makes_it(
     else:
         store.put_bytes(b"other")
         (other,) = set(storage.files().values()) - {right}
-        storage.put(
-            name, {"a byte": right[:-1] + b"\0", "cut": right[:-5], "another object's": other}[damage]
-        )
+        changed = right[:-1] + bytes([right[-1] ^ 1])
+        storage.put(name, {"a byte": changed, "cut": right[:-5], "another object's": other}[damage])
     store.path(ref).unlink()
     with pytest.raises(StoreError, match="recomputed"):
         store.read_bytes(ref)
