@@ -124,6 +124,8 @@ def draw(mirror: Path, which: str, checkout: Path, peers: dict[str, Path], work:
              "lines": {tool: {"all": len(lines)} for tool, lines in frame.items()},
              "files_with_most": files}  # fmt: skip
     (work / "key.json").write_text(json.dumps({"facts": facts, "rows": rows}))
+    for tool, lines in frame.items():
+        print(f"{tool}: {len(lines)} lines, {len(lines) / megabytes['all']:.1f} a MB")
 
 
 def _around(text: str, line: int) -> str:

@@ -2,7 +2,7 @@
 
 A catalogue (INI, JSON, YAML, properties, gettext, Fluent) is known by its first lines: two thirds of its names have
 a text, as hardly any settings have, and it holds no code. Only words are taken for texts. So a value with a digit,
-with several hyphens or with capitals inside is still one of a credential.
+with several hyphens, with capitals inside or of letters at random is still one of a credential.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hush_core import linear
+from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.detectors.credential_words import tells, words
 
 _LETTERS = rb"(?:[A-Z]?[a-z\x80-\xff]+|[A-Z\x80-\xff]+)"
@@ -37,12 +38,12 @@ LEAST = 5
 
 
 def is_text(value: bytes) -> bool:
-    """Whether a value is made of words alone.
+    """Whether a value is made of words alone, and not of letters at random.
 
     >>> is_text("Mật khẩu".encode()), is_text(b"Forgot your password?"), is_text(b"pillow-tunnel-anchor")
     (True, True, False)
     """
-    return _TEXT.fullmatch(value) is not None
+    return _TEXT.fullmatch(value) is not None and not looks_made(value)
 
 
 def is_catalogue(head: Sequence[bytes]) -> bool:

@@ -129,7 +129,7 @@ _ALGORITHM = linear.compile(
     rb"[-@.])+(?:ssh|openssh\.com|libssh\.org|sha|nistp|v|cbc|ctr|gcm|rsa|dss)?[0-9]{0,5}"
 )
 """A name as SSH has for kinds of keys and ciphers, under `keys`."""
-_VARIABLE = linear.compile(rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]{1,4})*(?:_[A-Z]{2,})+")
+_VARIABLE = linear.compile(rb"[A-Z]{3,}[0-9]?(?:_[A-Z0-9]{1,4})*(?:_[A-Z]{2,})+")
 _CLOSED = linear.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = linear.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"

@@ -100,7 +100,7 @@ class Gated:
     """What the gates saw in a content.
 
     lines: by gate. lined: the places (by number) whose form its first lines have. unsettled: places of
-    values that count only if the content's head is one of a settings file.
+    values that count only if the content's head is one of a settings file, or of no catalogue of texts.
     """
 
     lines: dict[int, list[Line]]

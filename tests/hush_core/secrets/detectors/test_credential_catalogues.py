@@ -47,7 +47,9 @@ def test_translations_are_no_passwords(scanner, form):
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "gettext"])
-@pytest.mark.parametrize("value", ["Tr0ub4dor&3x", "pillow-tunnel-anchor-velvet", "kEtTlEmOoN7"])
+@pytest.mark.parametrize(
+    "value", ["Tr0ub4dor&3x", "pillow-tunnel-anchor-velvet", "kEtTlEmOoN7", "qzvxkwjbfhtgnmrc"]
+)
 def test_what_is_no_text_is_found_among_translations(scanner, form, value):
     found = scanner.scan(_catalogue(form, SAID | {"smtp_password": value}))
     assert value.encode() in {one.value for one in found}
