@@ -155,7 +155,6 @@ def verdict(before: bytes) -> bool | None:
         if named[n] in DENYING:
             return False
         if tells(named[n]):
-            return not (
-                n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"partition", b"sort", b"cache")
-            )
+            before_key = (b"foreign", b"partition", b"sort") if named[n] in (b"key", b"keys") else ()
+            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", *before_key))
     return None
