@@ -1,6 +1,6 @@
 """Register the flows with a Prefect server, scheduled and startable from its UI, and run them here.
 
->>> hush serve examples/demo.yaml --cron "0 2 * * *" --with-servers      # in a shell
+>>> hush serve job.yaml --cron "0 2 * * *" --with-servers      # in a shell
 
 The servers and the runner are children of one supervisor. A server that dies is started again. A runner that dies
 ends all, and so does SIGTERM, Ctrl-C, `hush stop` or `kill -9` of the supervisor. This module imports neither

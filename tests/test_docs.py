@@ -52,7 +52,7 @@ CODE = {"path", "codeowners", "contributors", "credentials", "literals"}
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("demo.yaml", CODE),
+        ("../flows/demo/demo.yaml", {*CODE, "unit"}),
         ("company.yaml", CODE),
         ("documents.yaml", {"unit", "credentials", "literals"}),
         ("finetune.yaml", {"path", "credentials"}),

@@ -28,7 +28,6 @@ from hush_core.auditing.made_up import Credential, encoded_copies, make_codename
 from hush_core.errors import InputError
 
 TEMPLATE = Path(__file__).with_name("demo.yaml")
-"""examples/demo.yaml is a link to it."""
 BYTES, FULL_BYTES = (150_000, 700_000), (450_000, 20_000_000)
 """Own code and public code to take, at most: of the demo, and of `--full`."""
 IN_FULL = re.compile(rb"^( *\w+: ).*  # full: (.+)$", re.MULTILINE)

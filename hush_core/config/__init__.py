@@ -1,6 +1,6 @@
 """The user's YAML as typed, frozen models; every error names the file and the key, and how to fix it.
 
->>> config = load_config(Path("examples/demo.yaml"))        # doctest: +SKIP
+>>> config = load_config(Path("job.yaml"))        # doctest: +SKIP
 
 Nothing here prints a value from the file, only names of keys: a value may be a literal secret.
 """

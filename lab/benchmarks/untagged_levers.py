@@ -1,7 +1,7 @@
 """What follows from untagged text, on the demo's tables: the plain phase, then certified rounds by variant.
 
 Loss in bits per byte on held-out untagged text and on held-back TAGGED text, before the certified rounds and after.
-Every variant keeps the promise of examples/demo.yaml: noise by `make_plan` for its own weights, rounds and batch.
+Every variant keeps the promise of `hush demo`'s config: noise by `make_plan` for its own weights, rounds and batch.
 Finished steps are kept under --work, so a stopped run goes on.
 """
 

@@ -123,7 +123,7 @@ def _renumbered(table: pl.DataFrame, number: np.ndarray) -> pl.DataFrame:
 def job(
     repository: Path, entries: Sequence[dict], settings: Mapping[str, Any], spread: dict[str, Any]
 ) -> dict[str, Any]:
-    """The config: the levels, weights and rounds of examples/demo.yaml."""
+    """The config: the demo's levels and weights, and rounds of its own."""
     owners = [{k: v for k, v in entry.items() if k != "_files"} | {"spread": spread} for entry in entries]
     credentials = {"id": "creds", "kind": "credentials", "level": "critical", "weak": "drop"}
     return {

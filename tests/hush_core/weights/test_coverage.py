@@ -172,7 +172,7 @@ def test_distinct_needs_to_know_how_often_is_drawn(graph):
 
 
 def test_the_objective_is_the_configs_and_knows_the_draws():
-    demo = Path(__file__).parents[3] / "examples" / "demo.yaml"
+    demo = Path(__file__).parents[3] / "flows/demo/demo.yaml"
     data = yaml.safe_load(demo.read_text())
     data["secrets"] = [entry for entry in data["secrets"] if "file" not in entry]
     data["train"] = {"rounds": 240, "batch": 64}
