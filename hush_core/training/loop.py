@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import DDPStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
@@ -162,6 +163,21 @@ def frozen(network: nn.Module, kinds: Sequence[str]) -> Iterator[None]:
     finally:
         for p in still:
             p.requires_grad = True
+
+
+OPERATIONS_A_THREAD = 2e9
+"""Of less, a second thread costs more than it does."""
+
+
+@contextmanager
+def threads_for(operations: float) -> Iterator[None]:
+    """At most as many threads of torch as so many floating-point operations are worth."""
+    most = torch.get_num_threads()
+    torch.set_num_threads(min(most, max(1, int(operations // OPERATIONS_A_THREAD))))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(most)
 
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4

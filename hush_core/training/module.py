@@ -18,6 +18,7 @@ from hush_core.training.data import MicroBatch
 from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
+from hush_core.training.loop import threads_for
 from hush_core.training.noise import (
     CorrelatedRows,
     SecureGaussian,
@@ -48,7 +49,7 @@ def make_optimizer(
     parameters = [p for p in model.parameters() if p.requires_grad]
     if kind != "adamw":
         return torch.optim.SGD(parameters, lr=learning_rate)
-    return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0)
+    return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0, fused=True)
 
 
 class _ManualModule(pl.LightningModule):
@@ -282,8 +283,10 @@ class PlainModule(_ManualModule):
     ) -> None:
         super().__init__(model, optimizer, on_step)
         self._losses, self._batch = losses, batch
+        self._size = sum(p.numel() for p in model.parameters())
 
     def training_step(self, batch: RoundBatch, batch_idx: int) -> None:
         for part in batch.parts:
-            self.manual_backward(self._losses(self.model, part).sum() / self._batch)
+            with threads_for(6 * self._size * part.inputs.numel()):
+                self.manual_backward(self._losses(self.model, part).sum() / self._batch)
         self._step(batch.round)

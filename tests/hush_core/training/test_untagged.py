@@ -14,6 +14,7 @@ from tiny_models import tiny_model
 from hush_core.config import LoraConfig, UntaggedConfig, parse_config
 from hush_core.errors import InputError
 from hush_core.training import fit_untagged, save_model, with_lora
+from hush_core.training.loop import threads_for
 from hush_core.training.module import make_optimizer
 from hush_core.training.untagged import usual_rate
 
@@ -141,6 +142,20 @@ def test_a_signal_ends_it_after_a_step():
 def test_no_text_is_refused(empty):
     with pytest.raises(InputError, match="are none"):
         fit(tiny(), **empty)
+
+
+def test_a_small_step_takes_one_thread_and_what_follows_has_all_of_them_again():
+    before, seen = torch.get_num_threads(), []
+    try:
+        torch.set_num_threads(2)
+        for operations in (1e6, 9e9):
+            with pytest.raises(ZeroDivisionError), threads_for(operations):
+                seen.append(torch.get_num_threads())
+                1 / 0  # noqa: B018
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [1, 2]
 
 
 def test_settings_that_decide_nothing_are_refused():
