@@ -170,7 +170,7 @@ def test_base64_that_ends_with_the_value_would_not(runs, monkeypatch):
 def test_versions_of_a_history_keep_their_order_whatever_their_values(runs):
     """Told by object id, which is a hash of the value, they would not: seven versions are in order by chance once
     in 5040 times."""
-    results = runs((36, 51, 61), PATTERNS, mode="history", commits=7)
+    results = runs((36, 61), PATTERNS, mode="history", commits=7)
     texts = []
     for result in results:
         rows = result.examples.filter(result.examples["path"] == "f.json")
@@ -178,7 +178,7 @@ def test_versions_of_a_history_keep_their_order_whatever_their_values(runs):
         texts.append([t for i, t in rows.select("example_id", "text").iter_rows() if i not in tagged])
         order = [t.count(b"!") for t in rows["text"] if b"osprey" in t]
         assert order == sorted(order) and len(set(order)) == 7
-    assert texts[0] == texts[1] == texts[2] and texts[0]
+    assert texts[0] == texts[1] and texts[0]
 
 
 def test_counts_that_would_tell_of_a_value_are_published_without_it(runs):

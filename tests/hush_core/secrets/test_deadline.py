@@ -29,7 +29,7 @@ def test_a_content_that_takes_too_long_is_left_out_and_named(make_repo, monkeypa
 
     CredentialScanner().scan(b"x")  # compiles the rules
     monkeypatch.setattr(credential_rules, "machine_values", slow_rule)
-    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    monkeypatch.setattr(deadline, "SECONDS", 0.2)
     monkeypatch.setattr(deadline, "SECONDS_A_MB", 0.0)
     repo = make_repo()
     repo.write({"slow.py": slow, "key.py": f'"{token()}"'.encode(), "plain.py": b"x = 1\n"})
@@ -103,7 +103,7 @@ def slow_search(monkeypatch):
 
     monkeypatch.setattr(value_search, "layers", layers)
     monkeypatch.setattr(fingerprints, "layers", layers)
-    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    monkeypatch.setattr(deadline, "SECONDS", 0.2)
     monkeypatch.setattr(deadline, "SECONDS_A_MB", 0.0)
 
 

@@ -45,16 +45,16 @@ def test_what_lies_directly_in_a_folder_of_that_name():
     assert owners("a/*/* @two\n", "a/b/c/d") == set() and owners("a/*/* @two\n", "a/b/c") == {"@two"}
 
 
-def test_a_hostile_file_of_a_megabyte_is_soon_refused(monkeypatch):
+def test_a_hostile_file_of_many_patterns_is_soon_refused(monkeypatch):
     """65,000 patterns for any path took minutes: each was compiled, and 2e9 comparisons were allowed."""
     assert MAX_COMPARISONS <= 100_000_000
-    monkeypatch.setattr(codeowners, "MAX_COMPARISONS", 1_250_000)
-    content = b"".join(b"*x%07d*y @t%d\n" % (i, i % 7) for i in range(65_536))
-    assert len(content) > 950_000
+    monkeypatch.setattr(codeowners, "MAX_COMPARISONS", 300_000)
+    content = b"".join(b"*x%07d*y @t%d\n" % (i, i % 7) for i in range(16_384))
     parsed = Codeowners(content)
-    with pytest.raises(InputError, match="comparisons"):
+    with pytest.raises(InputError, match="comparisons") as error:
         for n in range(30):
             assert parsed.owners(f"src/{n}/file.py") == set()
+    assert "kind: path" in error.value.hint
     assert not any(rule._used for section in parsed._sections for rule, _ in section._rules)
 
 
