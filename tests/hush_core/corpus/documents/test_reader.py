@@ -8,7 +8,6 @@ import json
 import os
 import tracemalloc
 import zlib
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -181,16 +180,3 @@ def test_one_endless_line_is_one_counted_row(tmp_path, kind):
     finally:
         tracemalloc.stop()
     assert peak < (MESSAGE_BYTES * 2.2 if kind == "mbox" else 6 << 20)
-
-
-def test_the_arxiv_tables_are_read_whole():
-    path = Path(__file__).parents[5] / "shared/data/arxiv_public_20k.parquet"
-    if not path.is_file():
-        pytest.skip("the arXiv table is not on this machine")
-    documents = list(
-        read_documents(path, text="abstract", unit="first_author", id="id", max_bytes=1 << 20, where="t")
-    )
-    frame = pl.read_parquet(path)
-    assert [d.text.decode() for d in documents] == frame["abstract"].to_list()
-    assert [d.name for d in documents] == frame["id"].to_list()
-    assert len({d.unit for d in documents}) <= frame["first_author"].n_unique()
