@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import base64
+import inspect
 import random
 import string
+import textwrap
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +23,35 @@ CREDENTIALS = {"id": "creds", "kind": "credentials"}
 def token(seed: int = 0) -> str:
     """One that its form gives away."""
     return "ghp_" + "".join(random.Random(seed).choices(ALNUM, k=36))
+
+
+SOURCE = inspect.getsource(argparse).encode()
+"""Real text, to put values into."""
+
+
+def drawn(n: int, seed: int = 0) -> bytes:
+    """An assigned secret of n random characters: its length is its own."""
+    return "".join(random.Random(f"{n}/{seed}").choices(ALNUM, k=n)).encode()
+
+
+def copied(value: bytes, other: bytes) -> dict[str, bytes]:
+    """Files with one value, found once and copied in every way, beside another, twice in one chunk, at ends."""
+    lines = SOURCE.splitlines(keepends=True)
+    cut = len(lines) // 3
+    line = b'    api_key = "' + value + b'"\n'
+    wrapped = base64.b64encode(SOURCE[:100] + value + SOURCE[100:400])
+    block = "\n".join(textwrap.wrap(wrapped.decode(), 76)).encode()
+    return {
+        "a.py": b"".join(lines[:cut]) + line + b"".join(lines[cut:]),
+        "b.env": b"TOKEN=" + value + b"\nAGAIN=" + value + b"\n" + SOURCE[:3600],
+        "c.txt": value + b"\n" + SOURCE[:2800] + value,
+        "d.yaml": SOURCE[:300] + b"\ndata:\n  k: " + wrapped + b"\n  other: 1\n" + SOURCE[300:3900],
+        "e.pem": SOURCE[:310] + b"\n" + block + b"\n\n# after the block\n" + SOURCE[300:3900],
+        "f.json": SOURCE[:500] + b'{"a": "' + value + b'", "b": "' + other + b'"}\n' + SOURCE[500:5400],
+        "g.hex": SOURCE[:77] + b" " + value.hex().encode() + b" " + SOURCE[77:4200],
+        "third_party/x.py": SOURCE[:8000] + line + SOURCE[8000:15000],
+        "h.py": SOURCE[:9000],
+    }
 
 
 def job(repos, secrets, mode: str = "tree", folder: Path = Path("/"), **keys) -> HushConfig:

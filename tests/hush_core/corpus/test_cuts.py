@@ -7,7 +7,6 @@ import inspect
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sizes import examples
@@ -20,12 +19,12 @@ C = 32
 SHORT, MIDDLING = limits(C)
 
 
-def pieces(content: bytes, spans, chunk_bytes: int, *, plain: bool = False):
-    """[(text, secrets)] in order, by the layout that is shipped; `plain`: by the grid of old."""
+def pieces(content: bytes, spans, chunk_bytes: int):
+    """[(text, secrets)] in order, by the layout that is shipped."""
     layout = Layout(np.zeros(1, np.int32), np.array([len(content)]), chunk_bytes)
     secrets = np.array([s for s, _, _ in spans], dtype=np.int64)
     columns = [np.zeros(len(spans), np.int64), *(np.array([r[i] for r in spans], np.int64) for i in (1, 2))]
-    layout = layout if plain else layout.around(*columns)
+    layout = layout.around(*columns)
     _, start, end = layout.bytes_of_pieces(np.arange(layout.pieces))
     held = [set() for _ in range(layout.pieces)]
     found, counts = layout.pieces_of_spans(*columns)
@@ -108,20 +107,6 @@ def test_the_graph_stays_where_the_values_of_a_cell_fit(gaps, lengths):
     ]
     assume(max(values) <= SHORT)
     assert [held for _, held in cuts[0]] == [held for _, held in cuts[1]]
-
-
-@pytest.mark.parametrize("value", [b"Thunderbird", b"F", b"x" * 512])
-def test_falcon_may_have_any_name_and_on_a_plain_grid_may_not(value):
-    """What the issue measured: on the grid of old, 8 of 8 chunks changed and one was tagged."""
-    file = TEXT[: 8 * 2048 - 500]
-    versions = [(file[:700] + name + file[700:], [(0, 700, 700 + len(name))]) for name in (b"Falcon", value)]
-    new = [pieces(*version, 2048) for version in versions]
-    assert [h for _, h in new[0]] == [h for _, h in new[1]] and untagged(new[0], 0) == untagged(new[1], 0)
-    assert sum(a != b for (a, _), (b, _) in zip(*new, strict=True)) == 1
-    old = [pieces(*version, 2048, plain=True) for version in versions]
-    changed = sum(a != b for (a, _), (b, _) in zip(*old, strict=False))
-    assert len(old[0]) == changed == 8 and sum(bool(h) for _, h in old[0]) == 1
-    assert untagged(old[0], 0) != untagged(old[1], 0)
 
 
 def test_every_piece_of_a_cell_holds_all_its_secrets():

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from extracting import KEY, job
 
-from hush_core.config import parse_config
 from hush_core.corpus import PLACEHOLDER
 from hush_core.corpus.documents.conversation import Turn, render
 from hush_core.corpus.prompted import PromptedText, texts_of
 from hush_core.secrets import extract
 
-KEY = b"k" * 32
 WORDS = "".join(c for c in string.ascii_lowercase) + "    é☕\n"
 NAME = "zephyrion"
 
@@ -49,15 +48,12 @@ def extracted(folder: Path, protect: str, **table):
     (folder / "t.jsonl").write_text("".join(json.dumps(value) + "\n" for value in values))
     (folder / "other.jsonl").write_text(json.dumps({"text": f"nobody speaks, {NAME} aside" * 9}) + "\n")
     (folder / "names.txt").write_text(NAME + "\n")
-    data = {
-        "version": 1,
-        "tables": [{"path": "t.jsonl", "id": "id", **table}, {"path": "other.jsonl"}],
-        "secrets": [{"id": "n", "kind": "literals", "file": "names.txt", "bits": 20, "level": 1e-3,
-                     "protect": protect}, {"id": "one", "kind": "path", "globs": ["d1"], "level": 1e-3}],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": 64,
-    }  # fmt: skip
-    return extract(parse_config(data, where="job.yaml", folder=folder), KEY)
+    secrets = [
+        {"id": "n", "kind": "literals", "file": "names.txt", "bits": 20, "protect": protect},
+        {"id": "one", "kind": "path", "globs": ["d1"]},
+    ]
+    tables = [{"path": "t.jsonl", "id": "id", **table}, {"path": "other.jsonl"}]
+    return extract(job([], secrets, folder=folder, tables=tables), KEY)
 
 
 def marked(text: bytes, ranges, replaced: bool):

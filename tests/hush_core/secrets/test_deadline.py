@@ -4,6 +4,7 @@ import time
 
 import polars as pl
 import pytest
+from extracting import CREDENTIALS, KEY, job, token
 
 from hush_core.corpus import PLACEHOLDER
 from hush_core.secrets import extract, fingerprints
@@ -15,7 +16,6 @@ from hush_core.secrets.propagation import decoding, value_search
 from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 from hush_core.secrets.propagation.value_versions import VersionSearch
 from hush_core.secrets.redaction import RedactedSecret
-from tests.hush_core.secrets.test_extraction import CREDENTIALS, KEY, job, token
 
 
 def test_a_content_that_takes_too_long_is_left_out_and_named(make_repo, monkeypatch):
@@ -29,7 +29,7 @@ def test_a_content_that_takes_too_long_is_left_out_and_named(make_repo, monkeypa
 
     CredentialScanner().scan(b"x")  # compiles the rules
     monkeypatch.setattr(credential_rules, "machine_values", slow_rule)
-    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    monkeypatch.setattr(deadline, "SECONDS", 0.2)
     monkeypatch.setattr(deadline, "SECONDS_A_MB", 0.0)
     repo = make_repo()
     repo.write({"slow.py": slow, "key.py": f'"{token()}"'.encode(), "plain.py": b"x = 1\n"})
@@ -103,7 +103,7 @@ def slow_search(monkeypatch):
 
     monkeypatch.setattr(value_search, "layers", layers)
     monkeypatch.setattr(fingerprints, "layers", layers)
-    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    monkeypatch.setattr(deadline, "SECONDS", 0.2)
     monkeypatch.setattr(deadline, "SECONDS_A_MB", 0.0)
 
 
@@ -111,18 +111,22 @@ SLOW = b"slow = 1\n"
 SLOW_REDACTED = PLACEHOLDER + b" stands for it"
 
 
+@pytest.fixture
+def name(tmp_path):
+    """The entry of a name that is sought."""
+    (tmp_path / "words.txt").write_text("project-aurora-seven\n")
+    return {"id": "names", "kind": "literals", "file": str(tmp_path / "words.txt"), "bits": 40}
+
+
 @pytest.mark.parametrize("protect", ["noise", "redact"])
 def test_a_content_of_which_the_value_search_is_given_up_is_left_out_and_named(
-    make_repo, tmp_path, slow_search, protect
+    make_repo, name, slow_search, protect
 ):
-    words = tmp_path / "words.txt"
-    words.write_text("project-aurora-seven\n")
     repo = make_repo()
     repo.write({"slow.py": SLOW * 400 + b"project-aurora-seven\n", "key.py": b"project-aurora-seven\n"})
     repo.write({"plain.py": b"x = 1\n"})
     repo.commit()
-    entry = {"id": "names", "kind": "literals", "file": str(words), "bits": 40, "protect": protect}
-    result = extract(job([repo], [entry | ({"level": 0.01} if protect == "noise" else {})]), KEY)
+    result = extract(job([repo], [name | {"protect": protect}]), KEY)
     facts = result.coverage["repositories"]["repo"]
     assert facts["skipped"]["too_slow"] == 1 and facts["skipped_files"].count(("too_slow", "slow.py")) == 1
     assert set(result.examples["path"]) == {"key.py", "plain.py"}
@@ -132,15 +136,12 @@ def test_a_content_of_which_the_value_search_is_given_up_is_left_out_and_named(
 
 
 def test_a_redacted_content_that_is_not_searched_again_in_time_is_left_out_and_named(
-    make_repo, tmp_path, slow_search
+    make_repo, name, slow_search
 ):
-    words = tmp_path / "words.txt"
-    words.write_text("project-aurora-seven\n")
     repo = make_repo()
     repo.write({"slow.py": b"project-aurora-seven stands for it\n", "key.py": b"project-aurora-seven\n"})
     repo.commit()
-    entry = {"id": "names", "kind": "literals", "file": str(words), "bits": 40, "protect": "redact"}
-    result = extract(job([repo], [entry]), KEY)
+    result = extract(job([repo], [name | {"protect": "redact"}]), KEY)
     facts = result.coverage["repositories"]["repo"]
     assert facts["skipped"]["too_slow"] == 1 and ("too_slow", "slow.py") in facts["skipped_files"]
     assert set(result.examples["path"]) == {"key.py"} and set(result.dropped["path"]) == {"slow.py"}

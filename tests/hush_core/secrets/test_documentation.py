@@ -12,19 +12,19 @@ from flows.reports.coverage_notes import coverage_notes
 from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.coverage import published
+from tests.hush_core.conftest import Repo
 
 EXAMPLE, REAL = ("ghp_" + "".join(random.Random(s).choices(string.ascii_letters, k=36)) for s in "ba")
 FILLER = "def step(value):\n    return value + 1\n" * 4
 MANUAL = {"docs/manual.md": f"export GITHUB_TOKEN={EXAMPLE}\n", "deploy/run.py": f'TOKEN = "{REAL}"\n'}
 
 
-@pytest.fixture
-def extracted(make_repo):
+@pytest.fixture(scope="module")
+def extracted(tmp_path_factory):
     """Extract a repository of these files; `documentation` and further keys go to the entry."""
-    count = iter(range(9))
 
     def run(files, documentation=(), **entry):
-        repo = make_repo(f"repo{next(count)}")
+        repo = Repo(tmp_path_factory.mktemp("of") / "repo")
         files = {name: (text + FILLER).encode() for name, text in files.items()}
         repo.commit(files | {"vault/x.py": b"LIMIT = 3\n"})
         secrets = [
@@ -36,7 +36,7 @@ def extracted(make_repo):
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def names(extracted):
     """The names of the two values of MANUAL: (the example's, the real one's)."""
     by_file = {paths[0]: name for name, paths in creds(extracted(MANUAL)).items()}

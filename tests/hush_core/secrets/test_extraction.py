@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import os
 import random
 
 import polars as pl
@@ -83,25 +82,6 @@ def test_copies_are_found_in_every_encoding_path_and_repository(make_repo):
     assert counts["propagated"] >= 3
 
 
-def test_all_chunks_of_a_key_are_labelled_whatever_the_border(make_repo):
-    repo = make_repo()
-    key = (
-        "-----BEGIN RSA PRIVATE KEY-----\n"
-        + "\n".join(draw(64, i) for i in range(9))
-        + "\n-----END RSA PRIVATE KEY-----\n"
-    )
-    files = {f"k{i}": b"#" * i + b"\n" + key.encode() + b"tail\n" * 40 for i in range(0, 64, 7)}
-    repo.commit(files)
-    result = extract(job([repo], [CREDENTIALS]), KEY)
-    want = {
-        ("repo", p, s)
-        for p, s, e in result.examples.select("path", "start", "end").iter_rows()
-        if s < files[p].index(b"-----\ntail") + 5 and e > files[p].index(b"-----BEGIN")
-    }
-    assert len(want) >= 90 and want <= set(held(result))
-    assert len(held(result)) <= len(want) + 2 * len(files)
-
-
 def test_occurrences_point_at_the_value(make_repo, tmp_path):
     repo = make_repo()
     (tmp_path / "names").write_text("Falcon Nine\nNever There\n")
@@ -154,29 +134,6 @@ def test_file_kinds_label_every_chunk_and_exact_copies(make_repo):
     assert result.secrets["bits"].to_list() == pytest.approx([33.2, 33.2])
 
 
-def test_contributors_through_merges_mailmap_renames_and_other_repositories(make_repo):
-    repo, other = make_repo(), make_repo("other")
-    repo.commit({"a": b"one\n", "b": b"base\n", ".mailmap": b"Q <q@corp.com> <quinn@home.org>\n"})
-    repo.git("checkout", "-q", "-b", "side")
-    repo.commit({"moved": b"quinn's\n"}, who="Quinn@Home.org")
-    repo.git("checkout", "-q", "main")
-    repo.commit({"c": b"c\n"}, message="c\n\nco-authored-by: Z <Z@CORP.com>\n")
-    repo.git("merge", "-q", "--no-commit", "--no-ff", "side")
-    repo.commit({"merged": b"merge only\n"}, who="m@corp.com")
-    repo.git("mv", "moved", "renamed")
-    repo.commit()
-    other.commit({"import/q.txt": b"quinn's\n", "z": b"z\n"})
-    secrets = [{"id": "corp", "kind": "contributors", "emails": ["*@corp.com"]}]
-    result = extract(job([repo, other], secrets), KEY)
-    assert {(s, p) for s, p, _ in held(result)} == {
-        ("repo", "renamed"),
-        ("repo", "merged"),
-        ("repo", "c"),
-        ("other", "import/q.txt"),
-    }
-    assert result.coverage["repositories"]["repo"]["history_commits"] == 5
-
-
 def test_public_chunks_with_a_secret_stay_protected(make_repo):
     repo = make_repo()
     repo.commit({"vendor/a.py": b"v" * 64 + f'\n"{token()}"\n'.encode() + b"w" * 200, "b.py": b"private\n"})
@@ -216,19 +173,6 @@ def test_weak_credentials_are_refused_with_a_place_or_dropped_with_a_count(make_
     assert weak not in str(result.dropped.to_dict()) and result.dropped["name"][0].startswith("creds/")
 
 
-def test_a_weak_word_does_not_empty_the_corpus(make_repo):
-    repo = make_repo()
-    repo.commit(
-        {
-            "u.py": b'"postgres://app:sunshine@db.corp:5432/x"\n',
-            "w.py": b"sunshine = ask()\n",
-            "g.py": f'"{token()}"'.encode(),
-        }
-    )
-    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}]), KEY)
-    assert set(result.examples["path"]) == {"g.py", "w.py"}
-
-
 @pytest.mark.parametrize(
     ("weak", "elsewhere", "left_out"),
     [
@@ -239,6 +183,7 @@ def test_a_weak_word_does_not_empty_the_corpus(make_repo):
         ("qrst57wz", "x = aqrst57wz\n", False),  # part of a longer word
         ("q@57w", "x = q@57w\n", True),
         ("qrst57wz24ab", "x = aqrst57wz24ab0\n", True),  # long enough to be sought wherever it stands
+        ("sunshine", "sunshine = ask()\n", False),
         ("integration", "run the integration tests\n", False),  # a word, however long
         ("clientSecret", "f(clientSecret)\n", False),  # two
         ("foo-bar", "run foo-bar now\n", False),
@@ -350,13 +295,25 @@ def test_the_same_input_gives_identical_frames_and_another_key_other_names(make_
 def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     repo = make_repo()
-    canaries = [token(), "canary codename seven", draw(40, 9)]
+    canaries = [token(), "canary codename seven", draw(40, 9), "canaryword", "ORDER-99887766"]
     (tmp_path / "names").write_text(canaries[1] + "\n")
+    (tmp_path / "patterns").write_text("ORDER-[0-9]{8}\n")
+    (tmp_path / "refused").write_text("(ORDER)-([0-9]+)\n")
     content = f'k = "{canaries[0]}"\n{canaries[1]}\naws_secret_access_key = {canaries[2]}\n'
-    repo.commit({"a.py": content.encode()}, message=canaries[1])
-    secrets = [CREDENTIALS, {"id": "code", "kind": "literals", "file": str(tmp_path / "names"), "bits": 25}]
+    files = {"a.py": content, "alpha/risk.py": "def def_canaryword(): ...\n", "use.py": "import alpha.risk\n"}
+    files |= {f"w{i}.txt": "canaryword ORDER-99887766\n" for i in range(3)}
+    repo.commit({name: text.encode() for name, text in files.items()}, message=canaries[1])
+    patterns = {"id": "p", "kind": "patterns", "file": str(tmp_path / "patterns"), "bits": 22}
+    secrets = [
+        CREDENTIALS,
+        {"id": "code", "kind": "literals", "file": str(tmp_path / "names"), "bits": 25},
+        {"id": "w", "kind": "rare_words", "document_frequency": [3, 9], "bits": 12},
+        {"id": "alpha", "kind": "path", "globs": ["alpha/**"], "spread": {"imports": 2, "copies": True}},
+        patterns,
+    ]
     result = extract(job([repo], secrets, chunk_bytes=1024), KEY)
-    assert len(result.secrets) == 3
+    found = result.edges.join(result.secrets, on="secret_id")["name"]
+    assert {name.partition("/")[0] for name in found} == {"creds", "code", "w", "alpha", "p"}
     shown = [result.coverage, repr(result), caplog.text, *capfd.readouterr()]
     for name in ("examples", "secrets", "edges", "occurrences", "public"):
         frame = getattr(result, name)
@@ -367,20 +324,6 @@ def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
     with pytest.raises(InputError) as error:
         extract(job([repo], [{**CREDENTIALS, "bits": 1, "level": 0.9, "weak": "refuse"}]), KEY)
     assert not any(c in str(error.value) + repr(error.value) for c in canaries)
-
-
-def test_what_is_skipped_is_counted_and_not_trained_on(make_repo):
-    repo = make_repo()
-    secret = token()
-    repo.write(
-        {"a.py": f'"{secret}"'.encode(), "w.txt": secret.encode("utf-16"), "b.bin": secret.encode() + b"\0"}
-    )
-    repo.write({"big.txt": secret.encode() * 100, "l1.txt": b"\xe9 " + secret.encode()})
-    os.symlink("a.py", repo.path / "link.py")
-    repo.commit()
-    result = extract(job([repo], [CREDENTIALS], max_file_bytes=1000), KEY)
-    assert set(result.examples["path"]) == {"a.py"}
-    skipped = result.coverage["repositories"]["repo"]["skipped"]
-    assert {k: v for k, v in skipped.items() if v} == {
-        "symlink": 1, "too_large": 1, "utf16": 1, "binary": 1, "undecodable": 1,
-    }  # fmt: skip
+    with pytest.raises(InputError, match="more than one group") as error:
+        extract(job([repo], [patterns | {"file": str(tmp_path / "refused")}]), KEY)
+    assert "ORDER" not in str(shown) + str(error.value) + repr(error.value)

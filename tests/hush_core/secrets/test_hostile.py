@@ -76,6 +76,7 @@ def test_no_detector_runs_what_a_repository_configures(make_repo, tmp_path):
         (hooks / name).chmod(0o755)
     (tmp_path / "included").write_text(
         f"[core]\n fsmonitor = {program}\n sshCommand = {program}\n pager = {program}\n"
+        f" editor = {program}\n gitProxy = {program}\n[protocol]\n allow = always\n[core]\n"
         f" alternateRefsCommand = {program}\n hooksPath = {hooks}\n askPass = {program}\n"
         f'[filter "evil"]\n clean = {program}\n smudge = {program}\n process = {program}\n required = true\n'
         f'[diff]\n external = {program}\n[diff "evil"]\n textconv = {program}\n command = {program}\n'
@@ -130,16 +131,11 @@ def test_lines_that_are_no_patterns_are_left_out_in_silence(capfd):
         Globs(["[[:letter:]]q"], "w")
 
 
-def test_too_many_rules_for_too_many_paths_are_refused(monkeypatch):
+def test_rules_of_as_many_folders_as_paths_are_no_product(monkeypatch):
     monkeypatch.setattr(codeowners, "MAX_COMPARISONS", 700_000)
     anchored = Codeowners(b"".join(b"/types/p%d/ @o%d\n" % (i, i) for i in range(9000)))
-    for i in range(0, 9000, 3):  # what a large repository has: no product of rules and paths
+    for i in range(0, 9000, 3):  # as in a large repository
         assert anchored.owners(f"types/p{i}/index.d.ts") == {f"@o{i}"}
-    anywhere = Codeowners(b"".join(b"*%d @x\n" % i for i in range(9000)))
-    with pytest.raises(InputError, match="comparisons") as error:
-        for i in range(100):
-            anywhere.owners(f"f/{i}.txt")
-    assert "kind: path" in error.value.hint
 
 
 WORDS = st.sampled_from(["a", "b", "*", "**", "a*", "?", "a[bé]", "a\\*", ".", "é"])
@@ -246,22 +242,3 @@ def test_a_forged_content_cannot_borrow_the_scan_of_an_earlier_run(make_repo, tm
     file.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
     with pytest.raises(InputError, match="missing or damaged"):
         run(repo, secrets, cache=tmp_path / "cache")
-
-
-def test_outputs_of_a_notebook_hold_the_secret(make_repo):
-    repo = make_repo()
-    cell = f'{{"cells": [{{"outputs": [{{"text": ["token: \\"{token()}\\"\\\\n"]}}]}}], "nbformat": 4}}\n'
-    repo.commit({"n.ipynb": cell.encode(), "a.py": f"T = '{token()}'\n".encode()})
-    result = run(repo, [{"id": "creds", "kind": "credentials"}], chunk_bytes=4096)
-    assert result.coverage["secrets"]["creds"]["edges"] == 2
-
-
-def test_a_message_is_read_for_addresses_only(make_repo):
-    repo = make_repo()
-    repo.commit(
-        {"a.py": f"T = '{token()}'\n".encode()}, message="zebra-canary in the message", who="q@corp.com"
-    )
-    people = {"id": "p", "kind": "contributors", "emails": ["*@corp.com"]}
-    result = run(repo, [{"id": "creds", "kind": "credentials"}, people], mode="history")
-    assert not any(b"zebra-canary" in text for text in result.examples["text"])
-    assert "zebra-canary" not in str(result.coverage) + repr(result)

@@ -15,7 +15,15 @@ from urllib.parse import quote
 
 import pytest
 
-from hush_core.secrets.priors import ASSIGNED, LEVEL_BITS, NEARBY, PASSWORD_BITS, guess_bits, published_bits
+from hush_core.secrets.priors import (
+    ASSIGNED,
+    LEVEL_BITS,
+    NEARBY,
+    PASSWORD_BITS,
+    guess_bits,
+    published_bits,
+    surface_bits,
+)
 
 RULES = ("betterleaks.new-vendor", ASSIGNED, NEARBY, "credsweeper.unheard-of")
 SLACK = 2.0
@@ -88,8 +96,6 @@ def test_no_value_is_claimed_more_than_two_bits_above_what_it_is_worth():
 
 def test_the_suite_rejects_what_was_there_before():
     """Entropy times length, and the surface that rules look at, claim too much for a third of the values."""
-    from hush_core.secrets.priors import surface_bits
-
     assert sum(surface_bits(value.encode()) > bits + SLACK for bits, _, value in KNOWN) > len(KNOWN) // 3
 
 
@@ -187,7 +193,7 @@ def test_the_level_is_all_that_a_value_decides():
 @pytest.mark.parametrize(
     "value",
     [
-        "a" * 4_000_000,
+        "a" * 1_000_000,
         "ab1" * 500_000,
         "-" * 100_000,
         "%41" * 100_000,

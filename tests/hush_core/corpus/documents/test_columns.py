@@ -142,9 +142,9 @@ def test_a_damaged_parquet_file_is_refused_without_its_content(tmp_path, capfd):
 
 def test_a_parquet_bomb_of_rows_is_refused(tmp_path):
     path = tmp_path / "t.parquet"
-    pl.select(pl.lit(None, dtype=pl.String).repeat_by(20_000_000).explode().alias("text")).write_parquet(path)
+    pl.select(text=pl.repeat(None, 7_000_000, dtype=pl.String)).write_parquet(path)
     assert path.stat().st_size < 1 << 16
-    with pytest.raises(InputError, match="20000000 rows"):
+    with pytest.raises(InputError, match="7000000 rows"):
         list(read_documents(path, max_bytes=99, where="t"))
 
 

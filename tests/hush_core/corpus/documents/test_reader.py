@@ -8,7 +8,6 @@ import json
 import os
 import tracemalloc
 import zlib
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -140,14 +139,14 @@ def _changelog(n):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "mbox", "changelog", "parquet"])
 def test_memory_is_flat_in_the_size_of_the_table(tmp_path, kind):
-    """50 MB, and a peak of Python's memory that is some documents; parquet's own memory is by row group."""
-    n, path = 2500, tmp_path / f"t.{kind}"
+    """20 MB, and a peak of Python's memory that is some documents; parquet's own memory is by row group."""
+    n, path = 1000, tmp_path / f"t.{kind}"
     if kind == "parquet":
         pl.DataFrame({"text": [f"{i} {WORDS}" for i in range(n)]}).write_parquet(path, row_group_size=100)
     else:
         with open(path, "wb") as file:
             file.writelines({"jsonl": _jsonl, "csv": _csv, "mbox": _mbox, "changelog": _changelog}[kind](n))
-        assert path.stat().st_size > 49_000_000
+        assert path.stat().st_size > 19_000_000
     tracemalloc.start()
     try:
         count = sum(1 for _ in read_documents(path, max_bytes=1 << 15, where="t"))
@@ -181,16 +180,3 @@ def test_one_endless_line_is_one_counted_row(tmp_path, kind):
     finally:
         tracemalloc.stop()
     assert peak < (MESSAGE_BYTES * 2.2 if kind == "mbox" else 6 << 20)
-
-
-def test_the_arxiv_tables_are_read_whole():
-    path = Path(__file__).parents[5] / "shared/data/arxiv_public_20k.parquet"
-    if not path.is_file():
-        pytest.skip("the arXiv table is not on this machine")
-    documents = list(
-        read_documents(path, text="abstract", unit="first_author", id="id", max_bytes=1 << 20, where="t")
-    )
-    frame = pl.read_parquet(path)
-    assert [d.text.decode() for d in documents] == frame["abstract"].to_list()
-    assert [d.name for d in documents] == frame["id"].to_list()
-    assert len({d.unit for d in documents}) <= frame["first_author"].n_unique()

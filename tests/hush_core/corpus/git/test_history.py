@@ -45,14 +45,6 @@ def test_trailers_and_mailmap_are_casefolded_and_mapped(make_repo):
     assert parse_mailmap(b"Only Name <a@b.c>\nbroken\n") == {}
 
 
-def test_author_and_committer_both_count(make_repo):
-    repo = make_repo()
-    repo.write({"a": b"1\n"})
-    repo.git("add", "-A")
-    repo.git("commit", "-q", "--author=W <writer@x.org>", "-m", "m", who="committer@x.org")
-    assert people(repo)[b"a"] == {"writer@x.org", "committer@x.org"}
-
-
 def test_renames_and_copies_keep_their_people(make_repo):
     repo = make_repo()
     repo.commit({"old.py": b"v1\n", "keep.py": b"other\n", "e1": b""}, who="ann@x.org")

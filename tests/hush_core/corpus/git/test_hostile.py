@@ -340,7 +340,7 @@ def test_odd_trees_are_read_or_refused_and_nothing_is_written(make_repo, tmp_pat
     blob = forge(repo, "blob", b"text\n")
     names = [".git", "..", ".", "a\\b", "C:", "con", "\u202egnp.exe", "-rf", "a\tb", "$(touch x)", "x\ny"]
     inner = forge(repo, "tree", b"".join(entry(n, blob) for n in names))
-    odd = entry("dir", inner, "40000") + entry("m", blob, "100600") + entry("old", blob, "100664")
+    odd = entry("..", inner, "40000") + entry("m", blob, "100600") + entry("old", blob, "100664")
     commit(repo, forge(repo, "tree", odd + entry("same", blob) + entry("same", blob)))
     before = {p for p in tmp_path.rglob("*") if ".git" not in p.parts}
     got = files(repo)

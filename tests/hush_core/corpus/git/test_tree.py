@@ -69,18 +69,6 @@ def test_odd_paths_are_printable_distinct_and_still_matched(make_repo):
     assert match_path(b"d/a\n\xff") == "d/a\ufffd\ufffd"
 
 
-def test_a_tree_entry_named_dot_dot_is_only_a_name(make_repo, tmp_path):
-    repo = make_repo()
-    blob = repo.git("hash-object", "-w", "--stdin", stdin=b"escaped\n")
-    raw = b"100644 escape.txt\0" + bytes.fromhex(blob)
-    inner = repo.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=raw)
-    raw = b"40000 ..\0" + bytes.fromhex(inner)
-    outer = repo.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=raw)
-    commit = repo.git("commit-tree", outer, "-m", "odd")
-    assert list(texts_of(repo.path, commit)) == ["../escape.txt"]
-    assert not (tmp_path / "escape.txt").exists()
-
-
 def test_many_blobs_stream_in_order(make_repo):
     repo = make_repo()
     files = {f"d{i % 7}/f{i:03}": (b"%d\n" % i) * (1 + 997 * (i % 11)) for i in range(300)}

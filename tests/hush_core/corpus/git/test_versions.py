@@ -61,14 +61,6 @@ def test_every_reachable_blob_stands_at_every_path_where_it_ever_stood(make_repo
     assert len(reachable) == len({c for _, c in got}) + 3  # what was skipped
 
 
-def test_a_careless_log_would_miss_the_octopus(make_repo):
-    repo = tangled(make_repo)
-    shown = repo.git("log", "--raw", "--no-abbrev", "--format=", "main")
-    blob = repo.git("rev-parse", "main~1:merged")
-    assert blob not in shown
-    assert blob in repo.git("log", "-c", "--raw", "--no-abbrev", "--format=", "main")
-
-
 def test_a_log_read_in_two_parts_is_the_log_read_at_once(make_repo, tmp_path):
     repo = tangled(make_repo)
     file = log_file(tmp_path / "cache", b"k" * 32, repo.path)

@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from extracting import KEY
+from extracting import job as job_of
 from waiting import PATIENCE
 
-from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import detector_versions, detectors, extract, extraction
 from hush_core.secrets.check import check_sources
@@ -21,8 +22,6 @@ from hush_core.secrets.detectors import registry
 from hush_core.secrets.detectors.base import Labels
 from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.propagation.value_search import SearchTerm
-
-KEY = b"k" * 32
 
 
 @pytest.fixture
@@ -47,14 +46,7 @@ def acme(tmp_path, monkeypatch):
 
 
 def job(repo, **secret):
-    data = {
-        "version": 1,
-        "repos": [{"path": str(repo.path)}],
-        "secrets": [{"level": 1e-3, "id": "x", **secret}],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": 16,
-    }
-    return parse_config(data, where="test", folder=Path("/"))
+    return job_of([repo], [{"id": "x", **secret}], chunk_bytes=16)
 
 
 def test_the_documented_example_works(acme, make_repo):

@@ -8,9 +8,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from extracting import job as job_of
 from histories import PEOPLE, write_history
 
-from hush_core.config import parse_config
 from hush_core.corpus.git import attribution
 from hush_core.secrets import extract
 from hush_core.secrets.detectors import contributors
@@ -27,16 +27,11 @@ def job(
             "kind": "contributors",
             "emails": [who],
             "attribute": a,
-            "level": 1e-3,
         }
         for who in people
         for a in attributes
     ]
-    data = {
-        "version": 1, "repos": [{"path": str(path), "mode": mode}], "secrets": secrets,
-        "train": {"rounds": 1, "batch": 1}, "chunk_bytes": 16,
-    }  # fmt: skip
-    return parse_config(data, where="test", folder=Path("/"))
+    return job_of([path], secrets, mode, chunk_bytes=16)
 
 
 def tagged(result) -> dict[str, set[tuple[str, int]]]:
@@ -91,15 +86,6 @@ def test_in_history_mode_file_holds_commit(make_repo, seed):
         held[name].add(example)
     for who in PEOPLE:
         assert held[f"{who[:3]}-file"] >= held[f"{who[:3]}-commit"] > set()
-
-
-def test_without_lineage_work_is_lost(make_repo, monkeypatch):
-    """The rule of before, paths and equal contents alone, loses what was renamed with an edit."""
-    path = write_history(make_repo(), 3)
-    monkeypatch.setattr(contributors, "moves", lambda *_: None)
-    monkeypatch.setattr(contributors, "OWN_LINES", 10**9)
-    found = tagged(extract(job(path, attributes=("file",)), b"k" * 32))
-    assert any(not found[f"{who[:3]}-file"] >= truth(path, who, "-w", "-M", "-C") for who in PEOPLE)
 
 
 def test_a_file_renamed_with_an_edit_keeps_its_author(make_repo):

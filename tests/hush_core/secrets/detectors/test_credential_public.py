@@ -544,10 +544,8 @@ def test_names_and_descriptions_of_any_length_take_linear_time():
         assert not is_placeholder(token)
 
 
-def test_names_of_resources_and_the_login_of_oracles_manuals_are_public():
-    from hush_core.secrets.detectors.credentials import CredentialScanner
-
-    scan = CredentialScanner().scan
+def test_names_of_resources_and_the_login_of_oracles_manuals_are_public(scanner):
+    scan = scanner.scan
     arn = b'"KmsKeyArn": "arn:aws:kms:us-west-2:123456789012:key/b0844d6c-1c5b-4b5c-bf42-bfc4772c6685"\n'
     assert scan(arn) == scan(b'u = "mysql+pymysql://scott:tiger@localhost/db"\n') == []
     assert scan(b'u = "mysql+pymysql://ada:tiger9xQ2@localhost/db"\n')

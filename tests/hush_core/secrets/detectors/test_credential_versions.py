@@ -83,6 +83,13 @@ def look():
     return _Look()
 
 
+def followed(look, texts: list[bytes], before: list[int | None]) -> list[list]:
+    """What each version holds when it is looked at as a whole, once it is sure that following them finds it."""
+    whole = [list(look(text)) for text in texts]
+    assert list(look.follow(texts, before)) == whole
+    return whole
+
+
 def steps():
     """(what, before, now): a line of a secret comes, goes, or changes, or something beside it does."""
     for what, lines in PARTS.items():
@@ -137,9 +144,8 @@ def test_a_line_that_makes_a_manifest_of_what_stands_far_below_it_is_seen(look):
         text_of(["apiVersion: v1", f"kind: {kind}", "metadata:", *data, value])
         for kind in ("ConfigMap", "Secret")
     ]
-    found = [list(look(text)) for text in texts]
+    found = followed(look, texts, [None, 0])
     assert found[0] != found[1]
-    assert list(look.follow(texts, [None, 0])) == found
 
 
 def test_a_line_that_joins_a_value_over_forty_lines_is_seen(look):
@@ -149,9 +155,8 @@ def test_a_line_that_joins_a_value_over_forty_lines_is_seen(look):
         text_of(["secret_key: >-", *["  00000000"] * 18, line, *rest, "next: of them"])
         for line in ("two words", "  " + LONG[:8])
     ]
-    found = [list(look(text)) for text in texts]
+    found = followed(look, texts, [None, 0])
     assert not found[0] and found[1]
-    assert list(look.follow(texts, [None, 0])) == found
 
 
 def test_only_what_may_have_changed_is_looked_at_as_a_whole(look, monkeypatch):
@@ -172,8 +177,7 @@ def test_settings_that_turn_into_code_and_back(look):
     texts = [settings.encode(), program, settings.encode() + b"\nmore = 1\n", program + b"\nmore = 1\n"]
     assert list(look(texts[0])) and not list(look(texts[1]))
     for order in ((0, 1, 2, 3), (1, 0, 3, 2)):
-        chosen = [texts[n] for n in order]
-        assert list(look.follow(chosen, [None, 0, 1, 2])) == [list(look(text)) for text in chosen]
+        followed(look, [texts[n] for n in order], [None, 0, 1, 2])
 
 
 def test_what_a_rule_wants_besides_comes_later(look):
@@ -184,7 +188,7 @@ def test_what_a_rule_wants_besides_comes_later(look):
     )
     assert list(look(with_)) and not list(look(without))
     for chosen in ([without, with_], [with_, without]):
-        assert list(look.follow(chosen, [None, 0])) == [list(look(text)) for text in chosen]
+        followed(look, chosen, [None, 0])
 
 
 def test_files_whose_lines_have_a_form(look):
@@ -192,7 +196,7 @@ def test_files_whose_lines_have_a_form(look):
     before = "\n".join(["name of the file", "in words", *lines, ""]).encode()
     now = "\n".join([*lines, ""]).encode()
     for chosen in ([before, now], [now, before]):
-        assert list(look.follow(chosen, [None, 0])) == [list(look(text)) for text in chosen]
+        followed(look, chosen, [None, 0])
 
 
 def test_a_row_far_below_its_head_is_seen_in_the_next_version(look):
@@ -218,8 +222,7 @@ def test_histories_at_random(look):
                 start = draw.randrange(len(put) + 1)
                 lines[at : at + draw.randrange(3)] = put[start : start + draw.randrange(len(put) + 2)]
             texts.append("\n".join([*lines, ""]).encode())
-        whole = [list(look(text)) for text in texts]
-        assert list(look.follow(texts, [None, *range(11)])) == whole
+        whole = followed(look, texts, [None, *range(11)])
         assert list(look.follow(texts, [None, 0, 0, 1, None, *range(4, 11)])) == whole
         found += sum(map(bool, whole))
     assert found > 60
@@ -231,9 +234,7 @@ def test_a_keys_type_comes_and_goes(look):
         [*code(2), "{" + kind, ' "e": "AQAB",', part, "}"] for kind in ('"kty": "RSA",', '"x": "RSA",')
     )
     texts = [text_of(with_), text_of(without), text_of(with_)]
-    whole = [list(look(text)) for text in texts]
-    assert [len(rows) for rows in whole] == [0, 1, 0]
-    assert list(look.follow(texts, [None, 0, 1])) == whole
+    assert [len(rows) for rows in followed(look, texts, [None, 0, 1])] == [0, 1, 0]
 
 
 def test_wide_lines_of_a_certificate_are_none_in_every_version(look):
@@ -243,9 +244,8 @@ def test_wide_lines_of_a_certificate_are_none_in_every_version(look):
     lines = [drawn(100) for _ in range(10)]
     first = [head + drawn(72), drawn(100), head + drawn(72)]
     texts = [text_of([*code(20), one, *lines, *code(20)]) for one in first]
-    whole = [list(look(text)) for text in texts]
+    whole = followed(look, texts, [None, 0, 1])
     assert not whole[0] and len(whole[1]) >= 10 and not whole[2]
-    assert list(look.follow(texts, [None, 0, 1])) == whole
 
 
 def test_variables_put_together_far_below_a_change_are_seen(look):
@@ -263,8 +263,7 @@ def test_variables_put_together_far_below_a_change_are_seen(look):
         )
         for two in ("", parts[1], parts[1] + "x")
     ]
-    found = [list(look(text)) for text in texts]
-    assert list(look.follow(texts, [None, 0, 1])) == found
+    found = followed(look, texts, [None, 0, 1])
     assert not found[0] and found[1]
 
 
@@ -273,7 +272,7 @@ def test_a_name_above_a_value_is_sought_on_one_short_line(look, monkeypatch):
     top, long = 'primary_key = "hunter2trout9"', "# " + "of the text that is long " * 8
     pair = [long, "value: token=None"]
     texts = [text_of([top, *code(60), *above, *code(60)]) for above in (pair, [long])]
-    assert list(look.follow(texts, [None, 0])) == [list(look(text)) for text in texts] == [[], []]
+    assert followed(look, texts, [None, 0]) == [[], []]
 
     read = []
     monkeypatch.setattr(by_line, "MOST", 0)  # nothing is kept

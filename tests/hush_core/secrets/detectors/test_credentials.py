@@ -245,8 +245,8 @@ def test_a_hostile_line_takes_linear_time():
         b"key-0 ",
         b"1234567890:AA",
     ):
-        content = piece * (300_000 // len(piece))
-        assert len(list(own_findings(content, []))) < 300_000  # returns at all: one long line
+        content = piece * (100_000 // len(piece))
+        assert len(list(own_findings(content, []))) < 100_000  # returns at all: one long line
 
 
 @pytest.mark.parametrize("shared", some([True, False], 1))

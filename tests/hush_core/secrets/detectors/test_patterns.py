@@ -35,10 +35,6 @@ def test_names_comments_and_blanks(read):
     assert found == [(0, b"12ef"), (1, b"ORDER-77"), (2, b"#tag"), (3, b"a:b")]
 
 
-def test_only_a_line_feed_ends_a_line(read):
-    assert texts(read("a\u2028b\x0bc"), "xa\u2028b\x0bc".encode()) == [(0, "a\u2028b\x0bc".encode())]
-
-
 @pytest.mark.parametrize(
     "pattern",
     ["(canary", "canary)", "canary(?=x)", r"(canary)\1", "canary**", "[y-c]canary", "(?<canary", r"\pcanary",
@@ -75,20 +71,24 @@ def test_bad_files_are_refused(tmp_path, content):
         read_patterns(file)
 
 
-def test_group_one_else_the_whole_match(read):
-    patterns = read(r"key=(\w+)!", r"(?:AK|AS)[0-9]{2}", "(b)|cc", "id<(x*)>")
-    found = texts(patterns, b"key=a7c! AK12 b cc id<xx> id<>")
-    assert found == [(0, b"a7c"), (1, b"AK12"), (2, b"b"), (2, b"cc"), (3, b"xx"), (3, b"id<>")]
+FOUND = {
+    "only a line feed ends a line": (["a\u2028b\x0bc"], "xa\u2028b\x0bc".encode(), [(0, "a\u2028b\x0bc".encode())]),
+    "group one, else the whole match": (
+        [r"key=(\w+)!", r"(?:AK|AS)[0-9]{2}", "(b)|cc", "id<(x*)>"], b"key=a7c! AK12 b cc id<xx> id<>",
+        [(0, b"a7c"), (1, b"AK12"), (2, b"b"), (2, b"cc"), (3, b"xx"), (3, b"id<>")],
+    ),
+    "a delimiter serves two matches": ([r";(\d+);"], b";1;22;333;", [(0, b"1"), (0, b"22"), (0, b"333")]),
+    "no word begins behind a match": ([r"\bab"], b"abab ab", [(0, b"ab")] * 2),
+    "the text begins once": ([r"\Aab"], b"abab", [(0, b"ab")]),
+    "odd bytes": ([r"key=(\pL9)"], b"\xff\x00\xc3 " + "é key=ü9".encode() + b" \xff", [(0, "ü9".encode())]),
+    "slow for engines that backtrack": ([r"(?:a|a)*b", r"(?:x+x+)+y"], b"a" * 100_000 + b"x" * 100_000, []),
+}  # fmt: skip
 
 
-def test_a_shared_delimiter_serves_two_matches(read):
-    assert texts(read(r";(\d+);"), b";1;22;333;") == [(0, b"1"), (0, b"22"), (0, b"333")]
-
-
-def test_the_search_goes_on_in_context(read):
-    """What was matched before still counts as text before: no new word begins there."""
-    assert texts(read(r"\bab"), b"abab ab") == [(0, b"ab")] * 2
-    assert texts(read(r"\Aab"), b"abab") == [(0, b"ab")]
+@pytest.mark.parametrize("what", FOUND)
+def test_what_a_pattern_finds(read, what):
+    patterns, content, found = FOUND[what]
+    assert texts(read(*patterns), content) == found
 
 
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
@@ -114,15 +114,6 @@ def test_agrees_with_pythons_engine_where_both_mean_the_same(tmp_path_factory, c
     file.write_bytes(b"\n".join(sources))
     expected = [(n, *m.span()) for n, s in enumerate(sources) for m in re.finditer(s, content)]
     assert list(find(read_patterns(file), content)) == expected
-
-
-def test_odd_bytes_and_offsets(read):
-    content = b"\xff\x00\xc3 " + "é key=ü9".encode() + b" \xff"
-    assert texts(read(r"key=(\pL9)"), content) == [(0, "ü9".encode())]
-
-
-def test_exponential_for_backtracking_engines_ends(read):
-    assert texts(read(r"(?:a|a)*b", r"(?:x+x+)+y"), b"a" * 100_000 + b"x" * 100_000) == []
 
 
 def test_too_many_matches_are_refused_not_cut_short(read):

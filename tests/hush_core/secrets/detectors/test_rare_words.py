@@ -78,7 +78,7 @@ def test_bytes_that_are_no_text_separate_words():
     assert words(b"alpha\xffbeta\x00gamma") == {b"alpha", b"beta", b"gamma"}
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(
     parts=st.lists(vocabulary | st.text(max_size=5), max_size=30),
     size=st.integers(1, 40),

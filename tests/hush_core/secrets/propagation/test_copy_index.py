@@ -137,12 +137,6 @@ def test_unrelated_code_is_left_alone(untagged, index):
     assert sum(bool(marked[n]) for n in unrelated) <= 2
 
 
-def test_a_tagged_file_copies_itself(library, index):
-    content = library[f"{TAGGED}/queues.py"]
-    found = list(index.find(content))
-    assert sum(c.end - c.start for c in found) > 0.98 * len(content)
-
-
 words = st.integers(0, 10**9).map(lambda n: b"w%x " % (n * 2654435761 % 2**32))
 
 
@@ -292,21 +286,10 @@ HASHES = st.lists(st.one_of(CLOSE, st.integers(0, 2**64 - 1)), max_size=200)
 
 @settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(HASHES, HASHES)
+@example(list(range(64)), [3, 63, 64, 2**63])  # one bucket holds all
 def test_it_finds_what_a_set_would(inside, asked):
     table, needles = HashTable.of(np.array(inside, np.uint64)), np.array(asked + inside[:50], np.uint64)
     at, which = table.find(needles)
     assert which.tolist() == [i for i, h in enumerate(needles.tolist()) if h in set(inside)]
     assert np.array_equal(table.hashes[at], needles[which])
     assert table.hashes.tolist() == sorted(set(inside)) == distinct(np.array(inside, np.uint64)).tolist()
-
-
-@pytest.mark.slow
-def test_a_million_hashes_with_one_bucket_full():
-    chance = np.random.default_rng(0)
-    full = np.arange(1 << 16, dtype=np.uint64)  # all in the first bucket
-    spread = chance.integers(0, 2**64 - 1, 1 << 20, dtype=np.uint64)
-    table = HashTable.of(np.concatenate([full, spread]))
-    needles = np.concatenate([full[::7], spread[::11], chance.integers(0, 2**64 - 1, 1000, dtype=np.uint64)])
-    at, which = table.find(needles)
-    assert np.array_equal(which, np.flatnonzero(np.isin(needles, table.hashes)))
-    assert np.array_equal(table.hashes[at], needles[which])

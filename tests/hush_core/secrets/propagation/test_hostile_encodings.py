@@ -151,13 +151,14 @@ def test_chance_finds_no_value_in_what_makes_no_sense():
     assert not [hit for hit in search.find(noise) if hit.form != "raw"]
 
 
-def test_what_decodes_to_more_than_is_searched_is_counted():
+def test_what_decodes_to_more_than_is_searched_is_counted(monkeypatch):
     """A value behind the bound is not found, and the search says of how many contents that may be."""
     value = b"x7Gq0TzLw4RbN9vKpY2cQm8s"
-    behind = base64.b64encode(gzip.compress(b"\0" * (9 << 20) + value))
+    monkeypatch.setattr(decoding, "MOST", 1 << 20)
+    behind = base64.b64encode(gzip.compress(b"\0" * (9 << 17) + value))
     before = base64.b64encode(gzip.compress(value + b" and more"))
     search = ValueSearch([SearchTerm(value)])
     forms = [[hit.form for hit in hits] for hits in search.each([before, b"x = 1\n", behind])]
     assert forms[0] and CUT not in forms[0] and forms[1:] == [[], [CUT]]
-    nested = base64.b64encode(b"%" * 100 + base64.b64encode(b"A" * (1 << 20)))
+    nested = base64.b64encode(b"%" * 100 + base64.b64encode(b"A" * (1 << 17)))
     assert not search.each([nested])[0]

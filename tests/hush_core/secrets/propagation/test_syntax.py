@@ -13,17 +13,12 @@ from sizes import examples
 from hush_core.secrets.propagation import syntax
 from hush_core.secrets.propagation.syntax import LANGUAGES, LIMITS, in_code, parse
 
-SAMPLES = {
-    "python": b"import a\n", "javascript": b"import a from 'a'; const e = <b>t</b>;\n",
-    "typescript": b"const a: number = <number>1;\n", "tsx": b"const a: JSX.Element = <b>t</b>;\n",
-    "go": b'package a\nimport "b"\n', "java": b"package a; import b.C; class D {}\n",
-    "rust": b"use a::b; fn c() {}\n", "c": b"#include <a.h>\nint b;\n",
-    "cpp": b"#include <a>\nnamespace b { class C {}; }\n",
-}  # fmt: skip
 QUOTES = {
     "python": b"MARK\n# MARK\nx = 'MARK'\n'''\nMARK\n'''\nf'MARK {MARK} MARK'\nMARK\n",
-    "javascript": b"MARK;\n// MARK\n/* MARK */\n'MARK';\n`MARK ${MARK} MARK`;\n/MARK/;\nMARK;\n",
-    "typescript": b"MARK;\n// MARK\n/* MARK */\n'MARK';\n`MARK ${MARK} MARK`;\nMARK;\n",
+    "javascript": b"MARK;\n// MARK\n/* MARK */\n'MARK';\n`MARK ${MARK} MARK`;\n/MARK/;\nMARK;\n"
+    b"const e = <b>t</b>;\n",
+    "typescript": b"MARK;\n// MARK\n/* MARK */\n'MARK';\n`MARK ${MARK} MARK`;\nMARK;\n"
+    b"const a: number = <number>1;\n",
     "tsx": b"MARK;\n// MARK\n'MARK';\n`MARK ${MARK}`;\nconst e = <b>MARK {MARK}</b>;\n",
     "go": b'package p\nvar x = MARK\n// MARK\n/* MARK */\nvar y = "MARK"\nvar z = `MARK`\nvar w = MARK\n',
     "java": b'class A { int x = MARK; // MARK\n /* MARK */ String s = "MARK"; int y = MARK; }\n',
@@ -50,15 +45,7 @@ def positions(content: bytes) -> list[int]:
 
 
 def test_there_is_a_sample_of_every_language():
-    assert set(SAMPLES) == set(QUOTES) == set(IN_CODE) == LANGUAGES
-
-
-@pytest.mark.parametrize("grammar", sorted(LANGUAGES))
-def test_every_grammar_parses_its_language(grammar):
-    parsed = parse(grammar, SAMPLES[grammar])
-    assert not parsed.errors and parsed.limit == ""
-    root = parsed.tree.root_node
-    assert root.end_byte == len(SAMPLES[grammar]) and any(child.child_count for child in root.children)
+    assert set(QUOTES) == set(IN_CODE) == LANGUAGES
 
 
 @pytest.mark.parametrize("grammar", sorted(LANGUAGES))

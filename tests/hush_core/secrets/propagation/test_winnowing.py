@@ -40,7 +40,7 @@ def test_a_shared_run_shares_a_fingerprint_that_lies_inside_it(run, around):
     assert inside[0] & inside[1]
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(content=texts, k=st.integers(1, 30), window=st.integers(1, 20))
 def test_a_fingerprint_is_a_gram_of_k_bytes_at_its_place(content, k, window):
     prints = fingerprints(content, k, window)
@@ -120,8 +120,3 @@ def test_no_collision_among_similar_grams():
 
 def test_the_hash_is_the_same_in_every_run():
     assert fingerprints(b"abcdefghijklmnopqrstuvwxyz").hashes.tolist() == [3762089873221858710]
-
-
-@pytest.mark.parametrize(("content", "count"), [(b"", 0), (b" \n\t" * 99, 0), (b"x" * 23, 0), (b"x" * 24, 1)])
-def test_short_contents(content, count):
-    assert len(fingerprints(content)) == count

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import stat
-from pathlib import Path
 
 import polars as pl
 import pytest
+from extracting import CREDENTIALS, KEY, job, token
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.report.baseline import (
@@ -26,24 +24,11 @@ from hush_core.secrets.report.baseline import (
     write_baseline,
 )
 
-KEY, OTHER = b"k" * 32, b"o" * 32
-
-
-def token(seed: int) -> str:
-    return "ghp_" + "".join(
-        random.Random(seed).choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", k=36)
-    )
+OTHER = b"o" * 32
 
 
 def extraction(repo, mode="tree", chunk=64, more=(), key=KEY):
-    data = {
-        "version": 1,
-        "repos": [{"path": str(repo.path), "mode": mode}],
-        "secrets": [{"id": "creds", "kind": "credentials", "level": 1e-3}, *more],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": chunk,
-    }
-    return extract(parse_config(data, where="test", folder=Path("/")), key)
+    return extract(job([repo], [CREDENTIALS, *more], mode, chunk_bytes=chunk), key)
 
 
 def baseline(found, key=KEY):

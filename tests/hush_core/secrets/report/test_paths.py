@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-import string
-from pathlib import Path
 
 import pytest
+from extracting import ALNUM, CREDENTIALS, KEY, job, token
 
-from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.report.paths import masked
 from tasks.publish_secrets import write_report
 
-ALNUM = string.ascii_letters + string.digits
-TOKEN = "ghp_" + "".join(random.Random(1).choices(ALNUM, k=36))
+TOKEN = token(1)
 STRIPE = "sk_live_" + "".join(random.Random(2).choices(ALNUM, k=24))
-KEY = b"k" * 32
-
-
-def job(path: Path, **entry):
-    data = {
-        "version": 1, "repos": [{"path": str(path), "mode": "tree"}],
-        "secrets": [{"id": "creds", "kind": "credentials", "level": 1e-3, **entry}],
-        "train": {"rounds": 1, "batch": 1},
-    }  # fmt: skip
-    return parse_config(data, where="test", folder=Path("/"))
 
 
 def test_no_file_of_a_report_shows_it(make_repo, tmp_path):
@@ -35,7 +22,7 @@ def test_no_file_of_a_report_shows_it(make_repo, tmp_path):
     names = [f"backup-{TOKEN}.txt", f"keys/{STRIPE}/a.py", f"{TOKEN}"]
     for name in names:
         repo.commit({name: f'token = "{TOKEN}"\n'.encode()})
-    result = extract(job(repo.path), KEY)
+    result = extract(job([repo], [CREDENTIALS]), KEY)
     summary = write_report(
         examples=result.examples, secrets=result.secrets, edges=result.edges, occurrences=result.occurrences,
         dropped=result.dropped, coverage=result.coverage, key=KEY, out=tmp_path / "out",
@@ -58,7 +45,7 @@ def test_a_refusal_lists_every_value_that_blocks_and_where(make_repo):
         }
     )
     with pytest.raises(InputError) as error:
-        extract(job(repo.path, weak="refuse"), KEY)
+        extract(job([repo], [CREDENTIALS | {"weak": "refuse"}]), KEY)
     text = str(error.value)
     assert "b/settings.py:3" in text and "entry creds" in text and " bits" in text
     assert "backup-[credential].py:2" in text and "(and 1 more)" in text

@@ -6,42 +6,26 @@ import base64
 import hashlib
 import json
 import random
-import string
 from itertools import pairwise
-from pathlib import Path
 from urllib.parse import unquote_to_bytes, urljoin
 
 import polars as pl
 import pytest
+from extracting import CREDENTIALS, KEY, job, token
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from hush_core.config import parse_config
 from hush_core.corpus import printable_path
 from hush_core.secrets import extract
 from hush_core.secrets.graph import EDGES, EXAMPLES, OCCURRENCES, SECRETS
 from hush_core.secrets.report.sarif import FINGERPRINT, _raw_path, sarif
 
-KEY = b"k" * 32
 PATH = {"id": "alpha", "kind": "path", "globs": ["secret/**"]}
-CREDENTIALS = {"id": "creds", "kind": "credentials"}
 
 
-def token(seed: int = 0) -> str:
-    return "ghp_" + "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=36))
-
-
-def extraction(repos, secrets, **keys):
-    data = {
-        "version": 1,
-        "repos": [r if isinstance(r, dict) else {"path": str(r.path)} for r in repos],
-        "secrets": [{"level": 1e-3, **s} for s in secrets],
-        "train": {"rounds": 1, "batch": 1},
-        "chunk_bytes": 64,
-        **keys,
-    }
-    return extract(parse_config(data, where="test", folder=Path("/")), KEY)
+def extraction(repos, secrets, mode="tree"):
+    return extract(job(repos, secrets, mode), KEY)
 
 
 def log_of(found, **options):
@@ -216,7 +200,7 @@ def test_versions_of_a_history_have_bytes_only(make_repo):
     repo = make_repo()
     repo.commit({"secret/a.py": b"x = 1\n" * 30})
     repo.commit({"secret/a.py": b"y\n" + b"x = 1\n" * 30})
-    found = extraction([{"path": str(repo.path), "mode": "history"}], [PATH])
+    found = extraction([repo], [PATH], "history")
     log = log_of(found)
     check_form(log)
     regions = [place(r)["region"] for r in log["runs"][0]["results"]]
@@ -353,8 +337,7 @@ def test_a_replaced_value_of_a_history_has_no_lines(make_repo):
     repo.commit(
         {"a.py": b"y = 2\n" + f'T = "{token()}"\n'.encode() + b"x = 1\n" * 9, "secret/b.py": b"z = 1\n" * 9}
     )
-    source = {"path": str(repo.path), "mode": "history"}
-    found = extraction([source], [{**CREDENTIALS, "protect": "redact"}, PATH])
+    found = extraction([repo], [{**CREDENTIALS, "protect": "redact"}, PATH], "history")
     log = log_of(found, replaced=(found.redacted, found.replaced))
     (note,) = (r for r in log["runs"][0]["results"] if r["properties"]["reason"] == "redacted")
     assert place(note)["artifactLocation"]["uri"] == "a.py" and "region" not in place(note)
