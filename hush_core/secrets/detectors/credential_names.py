@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -123,6 +124,7 @@ def values_of(text: bytes, first: int, last: int) -> list[tuple[str, int, int, b
     """(rule, start, end) of the values on a line of a text; and whether no name announces one, so that it is no value in a
     certificate. Kept, as the next version has nearly all lines of the one before."""
     line = text[first:last]
+    runs = by_line(_made_runs, line)
     if (
         _BODY.fullmatch(line)
         and _BODY_ABOVE.search(text, max(0, first - 82), first)
@@ -130,7 +132,7 @@ def values_of(text: bytes, first: int, last: int) -> list[tuple[str, int, int, b
         and _above(text, first, last, named=False) is not True
     ):
         return []  # `_judge` takes such a run for one of a block, unless the line above names it
-    found = (_judge(text, first, last, run) for run in _made_runs(line))
+    found = (_judge(text, first, last, run) for run in runs)
     return [one for one in found if one]
 
 
