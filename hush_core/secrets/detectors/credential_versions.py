@@ -3,7 +3,8 @@
 Nearly all versions of a file differ from the one before in a few lines. What rules see elsewhere they saw before.
 What is new to them is on a changed line or, for what they look at besides, a few lines from one. Where anything is
 to be seen there, or anything was there before, the version is looked at as a whole. Else it has what the one before
-had, at its new place. So this decides which versions are looked at, never what a look finds.
+had, at its new place. So this decides which versions are looked at, never what a look finds. A small content
+without a version before is one in which all changed and nothing was found.
 
 What makes it safe, rule by rule:
 
@@ -13,7 +14,8 @@ What makes it safe, rule by rule:
 - Gates of our own cross no more than that, and their patterns run on the content itself, so with all around it.
 - What a rule wants of the content besides (`Place.with_`) is not asked for, and where it may be asked for the next
   version is looked at as a whole. Whether it holds settings depends on its head: where that decided, a version
-  whose head changed is looked at as a whole (`Known.head`).
+  whose head says something else is looked at as a whole (`Known.head`).
+- What a file is that is nothing but one value is asked of each that is as small.
 - A content with the head of a table (`credential_columns`) or an array of bytes (`credential_bytes`) is looked at
   as a whole.
 - Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, is near a change, all of the
