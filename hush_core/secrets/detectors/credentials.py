@@ -195,8 +195,8 @@ def compile_rules() -> Path | None:
 
 Looked = tuple[list[tuple[int, int, str]], Known | None]
 """What is in a text, and what may be said of its next version."""
-MOST_INNER = 1024
-"""Contents whose values in other spellings are kept from the scan on, instead of being scanned for again."""
+MOST_INNER, FEW_INNER = 256, 8
+"""Contents, and values in other spellings of each, that are kept from the scan on, and so not scanned for again."""
 
 
 class _Look:
@@ -258,7 +258,7 @@ class _Look:
     def _whole(self, text: bytes) -> Looked:
         detections, gated = self.scanner.look(text)
         inner = [d for d in detections if not d.exact]
-        if inner and len(self._inner) < MOST_INNER:
+        if 0 < len(inner) <= FEW_INNER and len(self._inner) < MOST_INNER:
             self._inner[sha256(text).digest()] = inner
         found = _rows(detections)
         return found, known(text, found, gated)
