@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_files import FILE_PASSWORD, FILE_SECRET
 from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, LOCAL_USERS
 from hush_core.secrets.detectors.credential_looks import is_passphrase
@@ -104,7 +105,13 @@ def _columns(names: list[bytes]) -> Columns:
 
 def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
     """The cells below a head on this line, if it is one, as long as lines have as many."""
-    head = content[first:last].rstrip(b"\r\n")
+    for separator, count, columns in by_line(_head, content[first:last]):
+        yield _below(content, last, separator, count, columns)
+
+
+def _head(line: bytes) -> Iterator[tuple[int, int, Columns]]:
+    """The separator, the number of cells, and the columns of passwords of a line that is the head of a table."""
+    head = line.rstrip(b"\r\n")
     if len(head) > 2048:
         return
     for separator in b"\t|,; ":
@@ -117,7 +124,7 @@ def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
             continue
         columns = _columns(names)
         if columns and len(names) <= MOST_CELLS and sum(map(bool, names)) > 1:
-            yield _below(content, last, separator, len(names), columns)
+            yield separator, len(names), columns
             return
 
 
@@ -128,24 +135,26 @@ def _by_position(content: bytes, first: int, last: int) -> Iterator[Cells]:
     >>> [text[start:end] for cells in _by_position(text, 0, 35) for start, end, _ in cells]
     [b'insta_Lena01']
     """
-    for match in _LIST.finditer(content, first, last):
-        names = [cell.strip(b" \t\"'`") for cell in (match[1] or match[2]).split(b",")]
-        columns = (
-            _columns(names) if 2 <= len(names) <= MOST_CELLS and all(map(_LISTED.fullmatch, names)) else {}
-        )
-        if not columns:
-            continue
+    for at, count, columns in by_line(_names, content[first:last]):
         low, high = max(0, first - NEAR_UP), min(len(content), last + NEAR_DOWN)
         for row in _LIST.finditer(content, low, high):
-            if row.start() == match.start() or not row[1]:
+            if row.start() == first + at or not row[1]:
                 continue
-            at = row.start(1)
+            start = row.start(1)
             cells = list(_cells(row[1], ord(",")))
-            if len(cells) == len(names):
-                bare = {n: _bare(content, at + cells[n][0], at + cells[n][1]) for n in columns}
-                quoted = not content[content.rfind(b"\n", 0, at) + 1 : at].strip().startswith(b"- [")
+            if len(cells) == count:
+                bare = {n: _bare(content, start + cells[n][0], start + cells[n][1]) for n in columns}
+                quoted = not content[content.rfind(b"\n", 0, start) + 1 : start].strip().startswith(b"- [")
                 if all(_is_literal(content, s, e, quoted) for s, e in bare.values()):
                     yield iter([(*bare[n], columns[n]) for n in columns])
+
+
+def _names(line: bytes) -> Iterator[tuple[int, int, Columns]]:
+    """Where lists of names are on a line, how many names each has, and the columns of passwords."""
+    for match in _LIST.finditer(line):
+        names = [cell.strip(b" \t\"'`") for cell in (match[1] or match[2]).split(b",")]
+        if 2 <= len(names) <= MOST_CELLS and all(map(_LISTED.fullmatch, names)) and _columns(names):
+            yield match.start(), len(names), _columns(names)
 
 
 _LIST = linear.compile(

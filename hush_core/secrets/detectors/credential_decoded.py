@@ -11,10 +11,12 @@ import binascii
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from urllib.parse import unquote_to_bytes
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.priors import PASSWORD_BITS, guess_bits
 
@@ -44,14 +46,13 @@ def decoded(content: bytes, lines: list[tuple[int, int]], find: Find) -> Iterato
     """(rule, start, end) of encoded runs that hold a credential. find: the rules, which look at decoded text."""
     seen = looked = 0
     for first, last in lines:
-        for run in (_RUN, _ESCAPED):
+        for run in (_RUN, _ESCAPED) if content.find(b"%", max(first, 0), last) >= 0 else (_RUN,):
             for match in run.finditer(content, max(first, 0), last):
                 deadline.check()
                 start, end = match.span()
                 if end - start > MOST or start < seen:
                     continue
-                rule = _holds(match[0], find, DEEP)
-                if rule:
+                for rule in by_line(_held(find), match[0]):
                     seen = end
                     yield rule, start, end
         for match in _BYTES.finditer(content, max(first, looked), last):
@@ -64,6 +65,12 @@ def decoded(content: bytes, lines: list[tuple[int, int]], find: Find) -> Iterato
                 yield rule, start, looked
             if looked >= last:
                 break
+
+
+@cache
+def _held(find: Find) -> Callable[[bytes], Iterable[str]]:
+    """What gives the rule for a run, or nothing."""
+    return lambda run: filter(None, [_holds(run, find, DEEP)])
 
 
 def _holds(run: bytes, find: Find, deep: int) -> str:

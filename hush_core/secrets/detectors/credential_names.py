@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -130,7 +131,7 @@ def values_of(text: bytes, first: int, last: int) -> list[tuple[str, int, int, b
         and _above(text, first, last, named=False) is not True
     ):
         return []  # `_judge` takes such a run for one of a block, unless the line above names it
-    found = (_judge(text, first, last, run) for run in _made_runs(line))
+    found = (_judge(text, first, last, run) for run in by_line(_made_runs, line))
     return [one for one in found if one]
 
 
@@ -165,7 +166,11 @@ def _made_runs(line: bytes) -> Iterator[_Run]:
         matched = _PREFIX.match(core)
         prefix = matched[0] if matched else b""
         made, made_body = looks_made(core), looks_made(core[len(prefix) :]) if prefix else ""
-        if (made or made_body) and not _says_public(token, core):
+        if not (made or made_body):
+            continue
+        if _DATA_URI.search(line[max(0, start - BEFORE) : start]):
+            rejected("embedded data, a public key or a digest, by what is before it", token)
+        elif not _says_public(token, core):
             yield _Run(start, end, token, core, prefix, made, made_body)
 
 
@@ -211,8 +216,6 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
         return "a name that is given a value"
     if content[start - 1 : start] == b"\\" and end - start >= 40:
         return "a line of a block that is written with \\n"
-    if _DATA_URI.search(before):
-        return "embedded data, a public key or a digest, by what is before it"
     if is_fingerprint(token, before):
         return "a digest, a commit, an address or the id of a key"
     if is_shown(before) or (

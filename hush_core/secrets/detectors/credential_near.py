@@ -86,7 +86,7 @@ _ITEM = linear.compile(rb"[ \t]*[\"']([A-Za-z]\w{3,63})[\"'],?[ \t\r]*\n?")
 
 def _is_ascii85(line: bytes) -> bool:
     """Whether a line is signs and letters at random, among which a short name occurs by chance."""
-    return _DENSE.fullmatch(line) is not None and _WORD.search(line) is None
+    return b" " not in line and _DENSE.fullmatch(line) is not None and _WORD.search(line) is None
 
 
 _DENSE = linear.compile(rb"[!-u]{56,}[\r\n]*")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import re2
 
@@ -195,7 +196,7 @@ def passwords(
         for rule, start, end, doubtful, loose in by_line(_on_line, content[first:last]):
             if doubtful:
                 if settings is None:
-                    settings = _settings_like(content)
+                    settings = settings_like(content)
                 if unsettled is not None:
                     unsettled.append(first + start)
                 if not settings or loose:
@@ -395,19 +396,12 @@ def head_lines(content: bytes) -> list[bytes]:
     return content[:HEAD_BYTES].split(b"\n")[:60]
 
 
-def _settings_like(content: bytes) -> bool:
+def settings_like(content: bytes) -> bool:
     """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
     lines = head_lines(content)
-    settings = sum(
-        [
-            len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line)
-            for line in lines
-        ]
-    )
-    return settings >= 0.9 * len(lines)
+    return sum([len(line) <= 400 and _is_setting(line) for line in lines]) >= 0.9 * len(lines)
 
 
-def head_of(content: bytes) -> int:
-    """Bytes on which it depends whether a file holds settings, or texts."""
-    lines = content[:HEAD_BYTES].split(b"\n", 60)
-    return min(len(content), HEAD_BYTES) - (len(lines[60]) if len(lines) > 60 else 0)
+@lru_cache(1 << 12)
+def _is_setting(line: bytes) -> bool:
+    return _SETTING.fullmatch(line) is not None and not _CODE.match(line)

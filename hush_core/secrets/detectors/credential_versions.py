@@ -3,7 +3,8 @@
 Nearly all versions of a file differ from the one before in a few lines. What rules see elsewhere they saw before.
 What is new to them is on a changed line or, for what they look at besides, a few lines from one. Where anything is
 to be seen there, or anything was there before, the version is looked at as a whole. Else it has what the one before
-had, at its new place. So this decides which versions are looked at, never what a look finds.
+had, at its new place. So this decides which versions are looked at, never what a look finds. A small content
+without a version before is one in which all changed and nothing was found.
 
 What makes it safe, rule by rule:
 
@@ -13,7 +14,8 @@ What makes it safe, rule by rule:
 - Gates of our own cross no more than that, and their patterns run on the content itself, so with all around it.
 - What a rule wants of the content besides (`Place.with_`) is not asked for, and where it may be asked for the next
   version is looked at as a whole. Whether it holds settings depends on its head: where that decided, a version
-  whose head changed is looked at as a whole (`Known.head`).
+  whose head says something else is looked at as a whole (`Known.head`).
+- What a file is that is nothing but one value is asked of each that is as small.
 - A content with the head of a table (`credential_columns`) or an array of bytes (`credential_bytes`) is looked at
   as a whole.
 - Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, is near a change, all of the
@@ -31,15 +33,23 @@ import hyperscan
 
 from hush_core.corpus.changes import Change, Range, around, changed, moved
 from hush_core.secrets.detectors import credential_joints, deadline
+from hush_core.secrets.detectors.credential_bytes import key_alone
+from hush_core.secrets.detectors.credential_catalogues import is_catalogue
 from hush_core.secrets.detectors.credential_columns import heads
 from hush_core.secrets.detectors.credential_decoded import decoded
-from hush_core.secrets.detectors.credential_files import in_files, lined_files
+from hush_core.secrets.detectors.credential_files import alone, in_files, lined_files
 from hush_core.secrets.detectors.credential_joined import WINDOW
 from hush_core.secrets.detectors.credential_names import machine_values
 from hush_core.secrets.detectors.credential_near import near_names
-from hush_core.secrets.detectors.credential_passwords import head_of, passwords
+from hush_core.secrets.detectors.credential_passwords import (
+    HEAD_BYTES,
+    head_lines,
+    passwords,
+    settings_like,
+)
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.detectors.credential_rules import (
+    ALONE_BYTES,
     BLOCK,
     BYTES,
     COLUMNS,
@@ -65,8 +75,8 @@ from hush_core.secrets.detectors.credential_rules import (
 
 INNER = " (inner)"
 """Marks a value that is not at its place as it is: it was found inside base64, or in parts."""
-MIN_BYTES = 1024
-"""A smaller content is looked at as a whole."""
+FIRST_BYTES = 1 << 16
+"""A larger content without a version before is looked at as a whole at once: it holds most kinds of lines."""
 LINED_BYTES = 2048
 """First bytes of a content, whose lines show whether it has the form of a tool's own file."""
 Row = tuple[int, int, str]
@@ -76,18 +86,18 @@ Row = tuple[int, int, str]
 class Known:
     """What was found in a content, from which the findings of the next version may follow.
 
-    rows: (start, end, rule), by place. head: of so many first bytes anything may depend on each. variables: whether
-    variables may be put together anywhere.
+    rows: (start, end, rule), by place. head: what the first lines say of the file, if anything depends on it.
+    variables: whether variables may be put together anywhere.
     """
 
-    rows: tuple[Row, ...]
-    head: int = 0
-    variables: bool = True
+    rows: tuple[Row, ...] = ()
+    head: tuple[bool, bool] | None = None
+    variables: bool = False
 
 
 def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
     """What may be said once a whole content was looked at; None: its next version must be, too."""
-    if not gated.lines.keys().isdisjoint((FAR, BYTES)) or gated.lined or len(content) < MIN_BYTES:
+    if not gated.lines.keys().isdisjoint((FAR, BYTES)) or gated.lined:
         return None
     if any(rule.endswith(INNER) for _, _, rule in rows):
         return None
@@ -95,7 +105,12 @@ def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
         return None
     if any(True for n in _WITH for _ in in_files(content, n, gated.lines.get(PLACE + n, []), alone=True)):
         return None
-    return Known(tuple(rows), head_of(content) if gated.unsettled else 0, VARIABLES in gated.lines)
+    return Known(tuple(rows), _head(content) if gated.unsettled else None, VARIABLES in gated.lines)
+
+
+def _head(content: bytes) -> tuple[bool, bool]:
+    """Whether a file holds settings, and whether it holds texts."""
+    return settings_like(content), is_catalogue(head_lines(content))
 
 
 @dataclass(frozen=True)
@@ -129,10 +144,13 @@ def nearby(
     found: list[Nearby | None] = []
     pieces, starts, owners, size = [], [], [], 0
     for n, (text, earlier) in enumerate(zip(texts, before, strict=True)):
-        if earlier is None or len(text) < MIN_BYTES:
+        if earlier is None and len(text) > FIRST_BYTES:
             found.append(None)
             continue
-        changes = changed(texts[earlier], text) if changes_of is None else changes_of[n]
+        if earlier is None:
+            changes = [Change(0, len(text), 0)]
+        else:
+            changes = changed(texts[earlier], text) if changes_of is None else changes_of[n]
         parts = around(text, changes)
         found.append(Nearby(changes, parts, {}, False))
         for first, last in parts:
@@ -164,7 +182,11 @@ def nearby(
 def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
     """What is in a version, if nothing is to be seen near what changed; None: it is to be looked at as a whole."""
     changes, parts, lines = near.changes, near.parts, near.lines
-    if not lines.keys().isdisjoint((FAR, BYTES)) or near.pinned or (changes and changes[0].start < was.head):
+    if not lines.keys().isdisjoint((FAR, BYTES)) or near.pinned:
+        return None
+    if len(content) <= ALONE_BYTES and any(True for found in (alone, key_alone) for _ in found(content)):
+        return None
+    if was.head and changes and changes[0].start < HEAD_BYTES and was.head != _head(content):
         return None
     unsettled: list[int] = []
     if any(True for found in _on_lines(content, lines, unsettled) for _ in found):
@@ -184,7 +206,7 @@ def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
     rows = tuple(moved(was.rows, changes, parts))
     if len(rows) < len(was.rows):  # one was near a change, and what makes it one may be farther off
         return None
-    return Known(rows, max(was.head, head_of(content) if unsettled else 0), variables)
+    return Known(rows, was.head or (_head(content) if unsettled else None), variables)
 
 
 def _on_lines(content: bytes, lines: dict[int, list[Line]], unsettled: list[int]) -> Iterator[Iterator[Row]]:

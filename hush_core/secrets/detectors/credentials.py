@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,8 @@ from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
-    MIN_BYTES,
     Known,
+    Nearby,
     compile_gates,
     known,
     nearby,
@@ -192,14 +193,21 @@ def compile_rules() -> Path | None:
     return folder
 
 
+Looked = tuple[list[tuple[int, int, str]], Known | None]
+"""What is in a text, and what may be said of its next version."""
+MOST_INNER, FEW_INNER = 256, 8
+"""Contents, and values in other spellings of each, that are kept from the scan on, and so not scanned for again."""
+
+
 class _Look:
     """The scan as `DetectorContext.scan` keeps it: rules are compiled only if there is something new."""
 
     threads = True
-    LEAST = MIN_BYTES
+    LEAST = 0
 
     def __init__(self, cache: Path | None = None) -> None:
         self._cache = cache
+        self._inner: dict[bytes, list[Detection]] = {}
 
     @cached_property
     def scanner(self) -> CredentialScanner:
@@ -208,7 +216,12 @@ class _Look:
         return made
 
     def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
-        return iter(next(self.follow([content], [None])))
+        return iter(self._limited(content, 1.0, lambda: self._whole(content))[0])
+
+    def inner(self, content: bytes) -> list[Detection]:
+        """The credentials of a content that are not as they are in it, which a scan does not keep."""
+        kept = self._inner.get(sha256(content).digest())
+        return [d for d in self.scanner.scan(content) if not d.exact] if kept is None else kept
 
     def follow(
         self,
@@ -223,25 +236,30 @@ class _Look:
         for text, earlier, near in zip(
             texts, before, nearby(texts, before, self.scanner.pinned_places, changes), strict=True
         ):
-            state = states[earlier] if earlier is not None else None
+            was = states[earlier] if earlier is not None else Known()
             share = deadline.AGAIN if earlier is not None and slow[earlier] else 1.0
-            try:
-                with deadline.limited(len(text), share):
-                    found, state = self._next(text, near, state)
-            except deadline.TooSlow:
-                found, state = [(0, len(text), deadline.TOO_SLOW)], None
+            found, state = self._limited(text, share, partial(self._next, text, near, was))
             slow.append(found[:1] == [(0, len(text), deadline.TOO_SLOW)])
             states.append(state)
             yield found
 
-    def _next(
-        self, text: bytes, near: Sequence[Change] | None, state: Known | None
-    ) -> tuple[list[tuple[int, int, str]], Known | None]:
+    def _limited(self, text: bytes, share: float, look: Callable[[], Looked]) -> Looked:
+        try:
+            with deadline.limited(len(text), share):
+                return look()
+        except deadline.TooSlow:
+            return [(0, len(text), deadline.TOO_SLOW)], None
+
+    def _next(self, text: bytes, near: Nearby | None, was: Known | None) -> Looked:
         """What is in a text, given what was known of the version before it; and what is known then."""
-        state = next_known(text, near, state) if near is not None and state is not None else None
-        if state is not None:
-            return list(state.rows), state
+        state = next_known(text, near, was) if near is not None and was is not None else None
+        return self._whole(text) if state is None else (list(state.rows), state)
+
+    def _whole(self, text: bytes) -> Looked:
         detections, gated = self.scanner.look(text)
+        inner = [d for d in detections if not d.exact]
+        if 0 < len(inner) <= FEW_INNER and len(self._inner) < MOST_INNER:
+            self._inner[sha256(text).digest()] = inner
         found = _rows(detections)
         return found, known(text, found, gated)
 
@@ -289,9 +307,8 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         context.leave_out(corpus, slow)
         yield Finding(name=deadline.TOO_SLOW, bits=0.0, provenance=deadline.TOO_SLOW, blobs=slow)
     for blob in again:
-        for found in look.scanner.scan(corpus.contents[blob]):
-            if not found.exact:
-                values.add(blob, found, stands=False)
+        for found in look.inner(corpus.contents[blob]):
+            values.add(blob, found, stands=False)
     if scan.scanned > MANY:
         del look
         _free()

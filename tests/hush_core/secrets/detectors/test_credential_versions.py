@@ -171,6 +171,47 @@ def test_only_what_may_have_changed_is_looked_at_as_a_whole(look, monkeypatch):
     assert [list(look(text)) for text in texts] == rows
 
 
+SMALL = {
+    "a token alone": drawn(32),
+    "a token among blank lines": f"\n\n {drawn(40)}x \n\n\n",
+    "an array of numbers alone": "[" + ",".join(str(37 * n * n % 251) for n in range(1, 65)) + "]",
+    "a word": "words\n",
+    "a line of settings": "password = correcthorse\n",
+    "a file of a tool": "".join(f"db{n}.example.org:5432:app:ann{n}:{drawn(9)}pass\n" for n in range(3)),
+    **{what: "\n".join(lines) for what, lines in PARTS.items()},
+}
+
+
+def test_small_files_and_first_versions_have_what_they_have_as_a_whole(look):
+    texts = [text.encode() for text in SMALL.values()] + [text_of(lines) for lines in PARTS.values()]
+    whole = {text: list(look(text)) for text in texts}
+    assert list(look.follow(texts, [None] * len(texts))) == list(whole.values())
+    assert not [what for what in list(SMALL)[:3] if not whole[SMALL[what].encode()]]
+    longer = b"\n" * 30 + b"\n".join(b"of other words %d" % n for n in range(30))
+    for text in texts:
+        for chosen in ([text, text + longer], [text + longer, text], [longer + b"\n" + text, text]):
+            assert list(look.follow(chosen, [None, 0])) == [list(look(text)) for text in chosen]
+
+
+def test_a_head_that_says_the_same_has_no_version_looked_at_as_a_whole(look, monkeypatch):
+    program = "\n".join(["import os", *(f"def f{n}(x):" for n in range(69)), "password = correcthorse", ""])
+    texts = [program.encode()]
+    for n in range(8):
+        texts.append(texts[-1].replace(b"def f%d(" % n, b"def of_it_%d(" % n))
+    found = [list(look(text)) for text in texts]
+    monkeypatch.setattr(look.scanner, "look", lambda text: pytest.fail("looked at as a whole"))
+    assert list(look.follow(texts, [None, *range(8)])) == found
+
+
+def test_a_value_in_parts_is_not_scanned_for_again(monkeypatch):
+    look = _Look()
+    text = text_of(PARTS["chain"])
+    inner = [found for found in look.scanner.scan(text) if not found.exact]
+    list(look.follow([text], [None]))
+    monkeypatch.setattr(look.scanner, "look", lambda text: pytest.fail("scanned again"))
+    assert inner and look.inner(text) == inner
+
+
 def test_settings_that_turn_into_code_and_back(look):
     settings = "\n".join([*(f"option_{n} = value of {n}" for n in range(70)), "password = correcthorse", ""])
     program = "\n".join(["import os", *(f"def f{n}(x):" for n in range(69)), settings]).encode()
