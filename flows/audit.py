@@ -153,11 +153,8 @@ def publish(
     losses: Losses,
     out: str | None,
 ) -> AuditReport:
-    """Tables, pictures and the signed document: beside the version's run, in Prefect and in `out`.
-
-    Raises:
-        VerificationError: the audit refutes the certificate; all is recorded before.
-    """
+    """Tables, pictures and the signed document: beside the version's run, in Prefect and in `out`. Raises
+    VerificationError: the audit refutes the certificate; all is recorded before."""
     store = open_store()
     with store.scratch() as scratch:
         folder = Path(scratch)

@@ -68,11 +68,8 @@ FIRST = Path("hush.yaml")
 
 
 def job_file(given: Path | None, *, looks: bool = False) -> Path:
-    """The YAML file of a command's job: the one that is named, or hush.yaml of this folder.
-
-    Args:
-        looks: a git repository will do, named by any folder in it.
-    """
+    """The YAML file of a command's job: the one that is named, or hush.yaml of this folder. `looks`: a git
+    repository will do, named by any folder in it."""
     if given is None and FIRST.is_file():
         return FIRST
     if looks and (given is None or given.is_dir()):
@@ -98,11 +95,7 @@ def repository(given: Path | None) -> Path:
 
 @contextmanager
 def laboratory(command: str) -> Iterator[None]:
-    """Around the import of what only the laboratory has.
-
-    Raises:
-        InputError: it is not installed.
-    """
+    """Around the import of what only the laboratory has. Raises InputError: it is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -194,10 +187,7 @@ def prepare() -> Any:
 
 def parsed(app: typer.Typer) -> None:
     """Run one command line; a word that is not an option, value or command gives one line, as every mistake does.
-
-    Raises:
-        InputError: an unknown option, value or command, or a wrong number of arguments.
-    """
+    Raises InputError: an unknown option, value or command, or a wrong number of arguments."""
     try:
         status = app(standalone_mode=False, prog_name="hush")
     except _USAGE as error:

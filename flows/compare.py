@@ -177,11 +177,8 @@ def _play_all(
 
 
 def _result(future: Future[Played]) -> Played:
-    """What a thread came to. Waited for in short turns: a long wait would hold Ctrl-C up until it ended.
-
-    Raises:
-        KeyboardInterrupt: the run was suspended meanwhile.
-    """
+    """What a thread came to. Waited for in short turns: a long wait would hold Ctrl-C up until it ended. Raises
+    KeyboardInterrupt: the run was suspended meanwhile."""
     while not future.done():
         wait([future], timeout=0.2)
         if suspended():
@@ -199,11 +196,8 @@ def _reason(error: Exception) -> str:
 def _rows(
     rivals: list[Rival], played: dict[str, list[Played]], why: dict[str, str]
 ) -> tuple[list[RivalRow], str]:
-    """One row a rival, measured on the text that none of them was trained on; what losses are counted per.
-
-    Raises:
-        HushError: none has come to anything.
-    """
+    """One row a rival, measured on the text that none of them was trained on; what losses are counted per. Raises
+    HushError: none has come to anything."""
     every = [one for found in played.values() for one in found]
     if not every:
         raise HushError("no rival could be trained:\n" + "\n".join(f"  {name}: {why[name]}" for name in why))

@@ -42,11 +42,8 @@ class Begun(BaseModel):
 
 
 def init(repository: Path, target: Path, place: Home, progress: Progress) -> Begun:
-    """Write `target`, a config for the repository, from what is found at its checked out commit.
-
-    Raises:
-        InputError: `target` exists, or the repository cannot be read.
-    """
+    """Write `target`, a config for the repository, from what is found at its checked out commit. Raises InputError:
+    `target` exists, or the repository cannot be read."""
     if os.path.lexists(target):
         raise InputError(str(target), "exists already", "edit it, or move it away and run hush init again")
     store = Store(place.store)

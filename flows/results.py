@@ -251,11 +251,7 @@ ERROR = {
 
 
 def output_schema(command: str) -> dict[str, Any]:
-    """The JSON Schema of a command's document.
-
-    Raises:
-        InputError: it has no result.
-    """
+    """The JSON Schema of a command's document. Raises InputError: it has no result."""
     if command not in RESULTS:
         raise InputError(
             "hush schema", f"no command {command!r} has a result", f"name one of {', '.join(RESULTS)}"

@@ -50,13 +50,9 @@ class Settled:
 
 
 def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False) -> Settled:
-    """Decide what the file leaves open.
-
-    Args:
-        candidates: secrets that are not values are taken under noise whatever is predicted, as a rehearsal measures
-            them.
-        trains: an entry that protects nothing is refused, before the weights are computed.
-    """
+    """Decide what the file leaves open. `candidates`: secrets that are not values are taken under noise whatever is
+    predicted, as a rehearsal measures them. `trains`: an entry that protects nothing is refused, before the weights
+    are computed."""
     if not asked.mechanism.makes_noise:
         return Settled(asked, _found(asked, trains))
     first = values_redacted(asked)

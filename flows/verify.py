@@ -28,14 +28,10 @@ def verify_target(
 
     `after`: one that was written earlier in the same store; what it counts of runs must be counted. Of a registered
     version it is the nearest earlier one of its store, and each other one whose run the version does not count,
-    unless given or not `chained`. `audited`: whether one that an audit refuted is refused.
-    `trust`: the public keys whose signatures count, instead of those that the environment names; where there are
-    any, what none of them signed does not verify.
-
-    Raises:
-        VerificationError: it does not hold.
-        InputError: there is no such directory or version.
-    """
+    unless given or not `chained`. `audited`: whether one that an audit refuted is refused. `trust`: the public keys
+    whose signatures count, instead of those that the environment names; where there are any, what none of them
+    signed does not verify. Raises VerificationError: it does not hold. InputError: there is no such directory or
+    version."""
     trust = trust or trust_root()
     verification = _verified(target, progress, trust, chained=chained and after is None, audited=audited)
     if after is None:
@@ -64,11 +60,8 @@ def _verified(
 
 
 def _not_refuted(verification: Verification, target: str) -> Verification:
-    """With what this home's audits say of a certificate in a folder.
-
-    Raises:
-        VerificationError: one refuted it, or what it rests on.
-    """
+    """With what this home's audits say of a certificate in a folder. Raises VerificationError: one refuted it, or
+    what it rests on."""
     from tasks.refutation import standing
 
     stands = standing(verification.certificate, verification.tables["runs.parquet"]["key"].to_list())

@@ -40,11 +40,8 @@ def note_inputs(store: Store, certificate: Ref, inputs: AuditInputs) -> None:
 
 
 def find_inputs(store: Store, digest: str, uri: str) -> AuditInputs:
-    """Those of the certificate with this digest.
-
-    Raises:
-        InputError: this home did not train the model, or has lost what an attack needs.
-    """
+    """Those of the certificate with this digest. Raises InputError: this home did not train the model, or has lost
+    what an attack needs."""
     note = store.root / FOLDER / f"{digest}.json"
     if not note.is_file():
         raise InputError(

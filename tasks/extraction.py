@@ -121,11 +121,8 @@ def protects_nothing(facts: dict[str, Any]) -> bool:
 
 
 def refuse_empty_entries(config: HushConfig, extracted: Extracted) -> None:
-    """Refuse to train where an entry protects nothing and was not allowed to.
-
-    Raises:
-        InputError: names all of them.
-    """
+    """Refuse to train where an entry protects nothing and was not allowed to. Raises InputError: names all of
+    them."""
     coverage = open_store().read_json(extracted.coverage)
     allowed = {entry.id for entry in config.secrets if entry.may_be_empty}
     empty = [
@@ -142,11 +139,8 @@ def refuse_empty_entries(config: HushConfig, extracted: Extracted) -> None:
 
 
 def refuse_without_edges(extracted: Extracted) -> None:
-    """Refuse to plan noise for nothing.
-
-    Raises:
-        InputError: nothing is found, or every secret is redacted or left out.
-    """
+    """Refuse to plan noise for nothing. Raises InputError: nothing is found, or every secret is redacted or left
+    out."""
     if extracted.n_edges:
         return
     coverage = open_store().read_json(extracted.coverage)

@@ -112,14 +112,9 @@ class Summary:
 def report_secrets(
     config: HushConfig, extracted: Extracted, folder: Path, baseline: Path | None
 ) -> tuple[Summary, str | None]:
-    """Write the report of an extraction into `folder`, and log what may be shown of it to the tracker.
-
-    Args:
-        baseline: compare with this one; with the report in `folder` where None.
-
-    Returns:
-        The summary, and where a tracking server shows the run, or None.
-    """
+    """Write the report of an extraction into `folder`, and log what may be shown of it to the tracker. `baseline`:
+    compare with this one; with the report in `folder` where None. Returns the summary, and where a tracking server
+    shows the run, or None."""
     store = open_store()
     summary = write_report(
         examples=store.read_frame(extracted.examples),

@@ -50,10 +50,7 @@ def trial_of_rate(
 
 def check_public(settings: TrainConfig, examples: int) -> None:
     """Refuse early what needs public examples, where there are too few; say so where a curve will be missing.
-
-    Raises:
-        InputError: several learning rates or early stopping.
-    """
+    Raises InputError: several learning rates or early stopping."""
     several = not isinstance(settings.learning_rate, float | int)
     if not (several or settings.early_stopping or settings.evaluate_every):
         return

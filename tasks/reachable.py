@@ -39,11 +39,8 @@ before its first round, when it is known."""
 
 
 def check_disk() -> None:
-    """Refuse to begin on a disk that is full.
-
-    Raises:
-        InputError: fewer than LEAST_ROOM bytes are free under HUSH_HOME.
-    """
+    """Refuse to begin on a disk that is full. Raises InputError: fewer than LEAST_ROOM bytes are free under
+    HUSH_HOME."""
     root = home().root
     free = shutil.disk_usage(root).free
     if free < LEAST_ROOM:
@@ -55,11 +52,8 @@ def check_disk() -> None:
 
 
 def check_tracker() -> None:
-    """Refuse an MLFLOW_TRACKING_URI that leads to no MLflow.
-
-    Raises:
-        InputError: it is no address, nothing answers there within PATIENCE, or what answers is no MLflow.
-    """
+    """Refuse an MLFLOW_TRACKING_URI that leads to no MLflow. Raises InputError: it is no address, nothing answers
+    there within PATIENCE, or what answers is no MLflow."""
     uri = os.environ.get(_TRACKER, "")
     scheme = re.split(r"[+:]", uri, maxsplit=1)[0]
     if not uri or scheme in _ELSEWHERE:
@@ -86,11 +80,8 @@ def check_tracker() -> None:
 
 
 def check_orchestrator() -> None:
-    """Refuse a PREFECT_API_URL that leads to no Prefect server.
-
-    Raises:
-        InputError: it is no address, nothing answers there within PATIENCE, or what answers is no Prefect.
-    """
+    """Refuse a PREFECT_API_URL that leads to no Prefect server. Raises InputError: it is no address, nothing
+    answers there within PATIENCE, or what answers is no Prefect."""
     uri = os.environ.get(_ORCHESTRATOR, "")
     if not uri:
         return
@@ -200,11 +191,8 @@ def _check_port(uri: str, usual: int) -> None:
 def ask(
     name: str, url: str, headers: dict[str, str] | None = None, body: dict[str, Any] | None = None
 ) -> tuple[int, bytes]:
-    """(status, the first bytes of the answer); with a `body`, which is sent as JSON, by POST.
-
-    Raises:
-        InputError: nothing answered.
-    """
+    """(status, the first bytes of the answer); with a `body`, which is sent as JSON, by POST. Raises InputError:
+    nothing answered."""
     data = None if body is None else json.dumps(body).encode()
 
     def get() -> tuple[int, bytes]:

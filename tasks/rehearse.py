@@ -48,11 +48,8 @@ class Roles(BaseModel, frozen=True):
 
 @cached_task(name="cast", version=2)
 def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> Roles:
-    """Give the untagged examples their roles; stand-ins are whole files where there is a plain phase.
-
-    Raises:
-        InputError: too few examples are untagged.
-    """
+    """Give the untagged examples their roles; stand-ins are whole files where there is a plain phase. Raises
+    InputError: too few examples are untagged."""
     store = open_store()
     graph, table = store.read_frame(edges), store.read_frame(examples)
     files = table.select(file=pl.concat_str("source", "path", separator="/"))["file"].to_list()
@@ -101,11 +98,8 @@ class Priced(BaseModel, frozen=True):
 
 @step(name="time-rounds")
 def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
-    """What a round costs on this machine: a few of them at two batches, on stand-ins.
-
-    Raises:
-        InputError: too few stand-ins for two batches.
-    """
+    """What a round costs on this machine: a few of them at two batches, on stand-ins. Raises InputError: too few
+    stand-ins for two batches."""
     from hush_core.training import OtherTexts, fit_private
 
     store, timed = open_store(), []

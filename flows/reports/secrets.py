@@ -180,11 +180,8 @@ def _more(console: Console, rows: int, what: str) -> None:
 
 
 def render_files(summary: Summary, asked: list[str], console: Console) -> None:
-    """Which files hold the secrets asked for, each a name of a secret or an entry's id.
-
-    Raises:
-        InputError: none is called so.
-    """
+    """Which files hold the secrets asked for, each a name of a secret or an entry's id. Raises InputError: none is
+    called so."""
     rows = pl.read_csv(summary.files["files.csv"], infer_schema=False)
     names = set(rows["name"])
     known = {entry.id for entry in summary.entries} | names

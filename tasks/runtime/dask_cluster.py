@@ -77,12 +77,8 @@ class ClusterRunner(DaskTaskRunner):
 
     @property
     def client(self) -> PrefectDaskClient:
-        """The connection, made when it is first asked for.
-
-        Raises:
-            InputError: nobody answers at the address, its workers have another hush or another home, or they reach
-                no Prefect server.
-        """
+        """The connection, made when it is first asked for. Raises InputError: nobody answers at the address, its
+        workers have another hush or another home, or they reach no Prefect server."""
         with self._beginning:
             if self._client is None and self.address:
                 self.required = check_workers(self.address)
@@ -92,10 +88,7 @@ class ClusterRunner(DaskTaskRunner):
         self, task: Any, parameters: dict[str, Any], *args: Any, **kwargs: Any
     ) -> PrefectDaskFuture[Any]:
         """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one.
-
-        Raises:
-            Unavailable: the task needs this home, and the workers have homes of their own.
-        """
+        Raises Unavailable: the task needs this home, and the workers have homes of their own."""
         if not self.with_home():
             if task.name not in BY_STORE:
                 raise Unavailable(

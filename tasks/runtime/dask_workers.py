@@ -43,11 +43,7 @@ class Required:
     apart: bool
 
     def check(self, worker: str, facts: dict[str, str]) -> None:
-        """See that a worker, called by its address, may work.
-
-        Raises:
-            InputError: it may not.
-        """
+        """See that a worker, called by its address, may work. Raises InputError: it may not."""
         copied = bool(facts[IDENTITY]) and facts[IDENTITY] == self.facts[IDENTITY]
         if self.apart and copied and facts[MARK] != self.facts[MARK]:
             what = f"the worker {worker} has a copy of this home, which counts for itself"
@@ -65,11 +61,8 @@ class Required:
 
 
 def check_workers(address: str) -> Required:
-    """See that all workers can do what they will be given.
-
-    Raises:
-        InputError: nobody answers at the address, a worker is of another kind, or they reach no Prefect server.
-    """
+    """See that all workers can do what they will be given. Raises InputError: nobody answers at the address, a
+    worker is of another kind, or they reach no Prefect server."""
     if not os.environ.get("PREFECT_API_URL"):
         what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"
         raise SetupError(
@@ -124,11 +117,7 @@ def known_first(key: Callable[P, str | None], required: Required) -> Callable[P,
 
 
 def check_this_worker(required: Required) -> None:
-    """In a worker: refuse what was sent here.
-
-    Raises:
-        InputError: this one may not work.
-    """
+    """In a worker: refuse what was sent here. Raises InputError: this one may not work."""
     required.check(distributed.get_worker().address, _known_facts(required.mark))
 
 

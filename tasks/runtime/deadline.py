@@ -11,11 +11,7 @@ Result = TypeVar("Result")
 
 def within(seconds: float, work: Callable[[], Result]) -> Result:
     """The result of `work`, or what it raised. Work that does not end in time is left in a thread that ends with
-    the process.
-
-    Raises:
-        TimeoutError: it has not ended in time.
-    """
+    the process. Raises TimeoutError: it has not ended in time."""
     done: list[Result] = []
     failed: list[Exception] = []
 

@@ -15,11 +15,8 @@ T = TypeVar("T")
 
 
 def of_mount(where: str, call: Callable[[], T]) -> T:
-    """What a call to a folder returns or raises, if it ends; `where`: who names the folder, and which.
-
-    Raises:
-        SetupError: it has not ended in time.
-    """
+    """What a call to a folder returns or raises, if it ends; `where`: who names the folder, and which. Raises
+    SetupError: it has not ended in time."""
     try:
         return within(MOUNT_ANSWERS, call)
     except TimeoutError:

@@ -36,11 +36,8 @@ _CLASS = re.compile(r"[A-Za-z0-9]+")
 
 
 def environment_files(code: Mapping[str, str]) -> dict[str, str]:
-    """Name → content of the files that say what to install, from `facts.code` of a certificate.
-
-    Raises:
-        KeyError: it does not name all of `INSTALLED`.
-    """
+    """Name → content of the files that say what to install, from `facts.code` of a certificate. Raises KeyError: it
+    does not name all of `INSTALLED`."""
     pinned = [f"{package}=={code[package].partition('+')[0]}" for package in INSTALLED]
     conda = {
         "name": "mlflow-env",

@@ -40,12 +40,8 @@ def most_of(path: Path) -> int:
 
 
 def unpack(packed: Path, into: Path) -> None:
-    """Make a folder of a tar.
-
-    Raises:
-        NotWhole: it is no tar, or not one of plain files.
-        OSError: the disk is full.
-    """
+    """Make a folder of a tar. Raises NotWhole: it is no tar, or not one of plain files. OSError: the disk is
+    full."""
     into.mkdir(mode=0o700)
     try:
         with tarfile.open(packed, "r:") as archive:  # of no compression: nothing grows

@@ -48,11 +48,8 @@ def elsewhere(function: Step[P, R]) -> Callable[P, R]:
 
 
 def _result(future: PrefectFuture[R]) -> R:
-    """Wait in short turns: a thread that is asked to stop dismisses the worker, which then ends its task.
-
-    Raises:
-        KeyboardInterrupt: it was asked to stop.
-    """
+    """Wait in short turns: a thread that is asked to stop dismisses the worker, which then ends its task. Raises
+    KeyboardInterrupt: it was asked to stop."""
     while not future.wrapped_future.done():
         if STOPPING.is_set():
             future.wrapped_future.cancel()

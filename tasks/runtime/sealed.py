@@ -41,11 +41,8 @@ def seal(plain: BinaryIO, into: BinaryIO, key: bytes, name: str) -> None:
 
 
 def unseal(sealed: BinaryIO, into: BinaryIO, key: bytes, name: str) -> None:
-    """Decrypt all of `sealed`; after a failure, discard what was written.
-
-    Raises:
-        NotWhole: it is not, to the byte, what was sealed under this name with this key.
-    """
+    """Decrypt all of `sealed`; after a failure, discard what was written. Raises NotWhole: it is not, to the byte,
+    what was sealed under this name with this key."""
     head = sealed.read(len(MAGIC) + SALT)
     if len(head) != len(MAGIC) + SALT or not head.startswith(MAGIC):
         raise NotWhole("no sealed file")

@@ -111,11 +111,8 @@ class Store:
         return self.put_bytes(canonical_json(value), kind=kind, suffix=".json")
 
     def put_directory(self, folder: Path, *, kind: str = "directory") -> Ref:
-        """Keep a copy of a folder of plain files under the hash of its names and contents.
-
-        Raises:
-            StoreError: it holds a link or another thing that is neither file nor folder.
-        """
+        """Keep a copy of a folder of plain files under the hash of its names and contents. Raises StoreError: it
+        holds a link or another thing that is neither file nor folder."""
         ref = Ref(kind=kind, sha256=directory_sha256(Path(folder)), suffix=DIRECTORY)
         target = self._target(ref)
         if target.is_dir() and directory_sha256(target) == ref.sha256:
@@ -139,12 +136,8 @@ class Store:
 
     def publish(self, ref: Ref, *, asked: bool = False) -> None:
         """Have an object of this home in HUSH_STORE too; nothing where that is not set. `asked`: do not rely on the
-        note that it was published, as the storage may have lost it since.
-
-        Raises:
-            StoreError: it is not here whole.
-            SharedStoreError: the storage does not answer, or does not keep it.
-        """
+        note that it was published, as the storage may have lost it since. Raises StoreError: it is not here whole.
+        SharedStoreError: the storage does not answer, or does not keep it."""
         if self._shared is None:
             return
         label, target = _label(ref), self._target(ref)
@@ -160,12 +153,8 @@ class Store:
 
     def path(self, ref: Ref, *, verify: bool = False) -> Path:
         """Where the object lies; with `verify`, its content is hashed first. What is not here, or changed, is
-        fetched from HUSH_STORE and hashed.
-
-        Raises:
-            StoreError: it is missing, or (with `verify`) its content has changed, and HUSH_STORE does not have it.
-            SharedStoreError: the storage does not answer.
-        """
+        fetched from HUSH_STORE and hashed. Raises StoreError: it is missing, or (with `verify`) its content has
+        changed, and HUSH_STORE does not have it. SharedStoreError: the storage does not answer."""
         target = self._target(ref)
         if not target.exists():
             return self._fetched(ref, "is missing")
@@ -186,12 +175,9 @@ class Store:
         return json.loads(self.read_bytes(ref, verify=verify))
 
     def holds(self, ref: Ref) -> bool:
-        """Whether the object is here, or on HUSH_STORE, with exactly the content that its name promises.
-
-        Raises:
-            SharedStoreError: the storage does not answer, so nobody can tell.
-            OSError: the disk is full, so it cannot be fetched.
-        """
+        """Whether the object is here, or on HUSH_STORE, with exactly the content that its name promises. Raises
+        SharedStoreError: the storage does not answer, so nobody can tell. OSError: the disk is full, so it cannot
+        be fetched."""
         try:
             self.path(ref, verify=True)
         except OSError as error:
