@@ -30,9 +30,8 @@ from tasks.models import measure
 from tasks.outcome import Outcome, worst_ratio
 from tasks.publish_comparison import RivalRow, RivalRun, common_texts, publish_comparison
 from tasks.runtime.caching import content_key
-from tasks.runtime.chosen_runner import ChosenRunner
 from tasks.runtime.environment import home
-from tasks.runtime.names import named
+from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
 from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.turns import own_turn

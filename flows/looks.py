@@ -39,7 +39,6 @@ def secrets_of(config: HushConfig, config_file: str, baseline: str | None, out: 
         if command_line.needs_orchestrator():
             from flows.secrets import secrets
 
-            command_line.serve()
             with command_line.owned():
                 return secrets(config_file, baseline, out)
         from flows.extraction import find_secrets
@@ -70,7 +69,6 @@ def plan_report_of(
         if command_line.needs_orchestrator():
             from flows.plan import plan
 
-            command_line.serve()
             with command_line.owned():
                 return plan(config_file, changes, sweep, noise, out)
         from flows.planning import planned

@@ -17,7 +17,7 @@ from flows.reports.page.publish import publish_page
 from flows.reports.ways import sentences
 from flows.settling import settle
 from hush_core.config import Changes, HushConfig
-from tasks.audit_inputs import AuditInputs, note_inputs
+from tasks.audit import AuditInputs, note_inputs
 from tasks.certificate import Stated, write_model_certificate
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, lora_of
@@ -25,9 +25,8 @@ from tasks.outcome import Outcome
 from tasks.recording import publish_summary, record
 from tasks.refutation import refuse_refuted
 from tasks.run_numbers import against_champion
-from tasks.runtime.chosen_runner import ChosenRunner
 from tasks.runtime.live import Live, watched
-from tasks.runtime.names import named
+from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import suspendable
 from tasks.runtime.store import open_store
 

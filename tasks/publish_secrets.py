@@ -55,6 +55,10 @@ from tasks.runtime.steps import step
 from tasks.runtime.store import open_store
 from tasks.runtime.tracking import log_look
 
+NAMES = (
+    "files.csv", "secrets.sarif", "graph.png", "coverage.json", "whole_coverage.json", "baseline.json",
+    "changes.csv", "dropped.csv", "redacted.csv", "skipped.csv",
+)  # fmt: skip
 SHOWN = ("graph.png", "coverage.json", "baseline.json")
 """What the tracker gets: nothing that names a file, or that tagged text decides beyond the graph."""
 
@@ -183,21 +187,16 @@ def write_report(
         examples, secrets, edges, occurrences, tool_version=version("hush-secrets"), replaced=gone_from
     )
     before = None if baseline is None else files_beside(baseline)
-    names = (
-        "files.csv",
-        "secrets.sarif",
-        "graph.png",
-        "coverage.json",
-        "whole_coverage.json",
-        "baseline.json",
-        "changes.csv",
-        "dropped.csv",
-        "redacted.csv",
-        "skipped.csv",
-    )
-    files = {name: out / name for name in names}
+    files = {name: out / name for name in NAMES}
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
+
+    def put(name: str, table: pl.DataFrame | None) -> None:
+        if table is None:
+            files.pop(name).unlink(missing_ok=True)
+        else:
+            write_whole(files[name], table.write_csv().encode())
+
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(files["secrets.sarif"], json.dumps(log).encode())
@@ -207,30 +206,20 @@ def write_report(
             picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
             write_whole(files["graph.png"], picture.read_bytes())
         if old is None:
-            files.pop("changes.csv").unlink(missing_ok=True)
+            put("changes.csv", None)
         else:
             changed = changes(old, new)
             appeared = items.filter(pl.col("token").is_in(list(changed.new)))
             fresh = _by_entry(appeared)
             gone = count_by_entry(changed.gone, coverage["secrets"], key)
-            table = changes_table(appeared, changed.gone, before)
-            write_whole(files["changes.csv"], table.write_csv().encode())
-        if dropped.is_empty():
-            files.pop("dropped.csv").unlink(missing_ok=True)
-        else:
-            write_whole(files["dropped.csv"], dropped_table(items, dropped).write_csv().encode())
-        if redacted is None or redacted[0].is_empty():
-            files.pop("redacted.csv").unlink(missing_ok=True)
-        else:
-            table = redacted_table(*redacted, examples)
-            write_whole(files["redacted.csv"], table.write_csv().encode())
+            put("changes.csv", changes_table(appeared, changed.gone, before))
+        put("dropped.csv", None if dropped.is_empty() else dropped_table(items, dropped))
+        none = redacted is None or redacted[0].is_empty()
+        put("redacted.csv", None if none else redacted_table(*redacted, examples))
         unread = skipped_table(skipped or {})
-        if unread.height:
-            write_whole(files["skipped.csv"], without_credentials(unread, key).write_csv().encode())
-        else:
-            files.pop("skipped.csv").unlink(missing_ok=True)
-        table = files_table(items, edges, examples, occurrences, None if gone_from is None else gone_from[1])
-        write_whole(files["files.csv"], table.write_csv().encode())
+        put("skipped.csv", without_credentials(unread, key) if unread.height else None)
+        replaced_at = None if gone_from is None else gone_from[1]
+        put("files.csv", files_table(items, edges, examples, occurrences, replaced_at))
         write_baseline(files["baseline.json"], new)
     except OSError as error:
         hint = "name a folder that you may write to"

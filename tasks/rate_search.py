@@ -35,10 +35,10 @@ def trial_of_rate(
     execution: Execution,
 ) -> TriedRate:
     """The private run with one rate, on public text. Nothing of it is released on protected examples."""
-    from hush_core.training import adapted, load_model, split_public, try_rate
+    from hush_core.training import adapted, split_public, try_rate
 
     store = open_store()
-    model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
+    model = adapted(start.load(), lora, seed=SEED)
     training, measured = split_public(texts_of(store.read_frame(public)))
     with store.scratch() as folder:
         plan = calibrated.load(store)

@@ -101,7 +101,7 @@ def check_orchestrator() -> None:
     status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", orchestrator_login())
     if status in (401, 403):
         raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
-    if status != 200 or not isinstance(_json(body), str):
+    if status != 200 or not re.fullmatch(rb'"[^"]*"', body.strip()):
         raise _refusal(_ORCHESTRATOR, uri, "answers, and is no Prefect server's API")
 
 
@@ -200,7 +200,8 @@ def ask(
             request = urllib.request.Request(
                 url, data, {"Content-Type": "application/json", **(headers or {})}
             )
-            with _opener().open(request, timeout=PATIENCE) as answer:
+            # by the proxies of the environment now, as urllib's own
+            with urllib.request.build_opener(_Stay).open(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read(1 << 16)
         except urllib.error.HTTPError as error:
             return error.code, b""
@@ -221,11 +222,6 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """By the proxies of the environment now, as urllib's own."""
-    return urllib.request.build_opener(_Stay)
-
-
 def tracker_login() -> dict[str, str]:
     """The headers with which MLflow is asked."""
     known = _basic(os.environ.get("MLFLOW_TRACKING_USERNAME"), os.environ.get("MLFLOW_TRACKING_PASSWORD"))
@@ -244,13 +240,6 @@ def _basic(user: str | None = None, password: str | None = None) -> dict[str, st
     if not user:
         return {}
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password or ''}".encode()).decode()}
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
 
 
 def _refusal(name: str, uri: str, what: str, hint: str = "") -> InputError:

@@ -64,8 +64,10 @@ def record(
             model_name=config.tracking.model,
             params=_params(config, outcome),
             metrics=numbers_of(store, outcome),
-            tables=_tables(store, outcome, Path(folder)),
-            pictures=draw(store, config, outcome, Path(folder)),
+            folders={
+                "tables": _tables(store, outcome, Path(folder)),
+                "pictures": draw(store, config, outcome, Path(folder)),
+            },
             certificate_dir=certificate_dir,
             model_dir=store.path(outcome.trained.model.files, verify=True),
             tags=_tags(store, outcome),

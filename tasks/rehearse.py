@@ -79,10 +79,10 @@ class Stage(BaseModel, frozen=True):
     start: Model
     lora: LoraConfig | None
 
-    def model(self, store: Store) -> LanguageModel:
-        from hush_core.training import adapted, load_model
+    def model(self) -> LanguageModel:
+        from hush_core.training import adapted
 
-        return adapted(load_model(store.path(self.start.files, verify=True)), self.lora, seed=SEED)
+        return adapted(self.start.load(), self.lora, seed=SEED)
 
 
 class Priced(BaseModel, frozen=True):
@@ -111,7 +111,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
         plan = timed_plan(len(texts), factor * settings.batch, rounds)
         with store.scratch() as folder:
             fit_private(
-                plan, texts, stage.model(store), quiet, Path(folder),
+                plan, texts, stage.model(), quiet, Path(folder),
                 lambda *_, s=stamps: s.append(time.perf_counter()), others=OtherTexts(untagged=texts),
             )  # fmt: skip
         timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
@@ -149,7 +149,7 @@ def start_loss(stage: Stage) -> float:
     from hush_core.rehearsal.play import losses
 
     store = open_store()
-    return losses(stage.model(store), _measured(store, stage.roles))[0]
+    return losses(stage.model(), _measured(store, stage.roles))[0]
 
 
 @step(name="rehearse-plan")
@@ -173,7 +173,7 @@ def play_point(
     with store.scratch() as folder:
         done = play(
             _plan(store, priced, settings, len(texts), seed), texts, _measured(store, stage.roles),
-            stage.model(store), settings, Path(folder), seed=seed, untagged=_texts(store, stage.roles.rest),
+            stage.model(), settings, Path(folder), seed=seed, untagged=_texts(store, stage.roles.rest),
             told=told,
         )  # fmt: skip
     if not done.stopped:

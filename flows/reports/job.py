@@ -8,8 +8,7 @@ import mlflow
 import polars as pl
 from prefect.context import FlowRunContext
 
-from flows.reports.job_report import Report
-from flows.reports.job_rows import SecretRow, redacted_row
+from flows.reports.job_report import Report, SecretRow, redacted_row
 from flows.reports.job_warnings import warnings_of
 from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
@@ -54,18 +53,15 @@ def build_report(
         untagged_steps=outcome.untagged.steps if outcome.untagged else None,
         mechanism=config.mechanism.in_words,
         gap=weighed.gap,
-        noise_multiplier=calibrated.noise_multiplier,
-        method=calibrated.method,
+        **calibrated.model_dump(
+            include={"noise_multiplier", "method", "rounds", "expected_batch", "cycle_batch", "clip_norm"}
+        ),
         noise_by_method={m: c.noise_multiplier if c else None for m, c in outcome.by_method.items()},
         paper_noise=outcome.by_paper,
-        rounds=calibrated.rounds,
         rounds_released=outcome.trained.rounds_released,
         promised_runs=config.promise.runs if config.promise else None,
         earlier_runs=together.earlier,
         worst_of_all_runs=together.worst,
-        expected_batch=calibrated.expected_batch,
-        cycle_batch=calibrated.cycle_batch,
-        clip_norm=calibrated.clip_norm,
         model=model_in_words(config),
         learning_rate=outcome.learning_rate,
         rates_rehearsed=len(outcome.tried),

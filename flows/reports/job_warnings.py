@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flows.reports.coverage_notes import coverage_notes
-from flows.reports.job_rows import SecretRow
+from flows.reports.job_report import SecretRow
 from hush_core.config import HushConfig
 from tasks.description import runs_in_words
 from tasks.outcome import Outcome, all_runs, losses

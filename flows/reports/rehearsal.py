@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from flows.reports.lines import grid, say, table_lines
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
@@ -211,33 +211,29 @@ def render(report: RehearsalReport, console: Console) -> None:
     """Print the table, the recommendation, and how to run it."""
     console.print()
     if report.nothing:
-        console.print(f"[bold]take[/bold]  {escape(report.nothing)}", soft_wrap=True)
+        say(console, "take", report.nothing)
         return
     console.print(
         f"[bold]{report.secrets:,}[/bold] secrets; every plan certified by {report.method}, at equal compute; "
         f"rehearsed on {report.stand_ins:,} examples that no secret tags",
         soft_wrap=True,
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if not name else "right", overflow="fold")
+    table = grid(COLUMNS, overflow="fold")
     for row in report.rows[:MOST_ROWS]:
         table.add_row(*map(escape, cells(row)), style="bold green" if row.recommended else None)
     console.print(table)
     if len(report.rows) > MOST_ROWS:
         console.print(f"[dim]{len(report.rows) - MOST_ROWS} more in rehearsal.csv[/dim]")
-    console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
+    say(console, "take", headline(report))
     if runs := retraining(report):
-        console.print(f"[bold]runs[/bold]  {escape(runs)}", soft_wrap=True)
+        say(console, "runs", runs)
     for note in report.notes:
-        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
+        say(console, "!", note)
     if report.published.plan:
-        console.print(
-            f"[bold]run[/bold]   hush run CONFIG --plan {escape(report.published.plan)}", soft_wrap=True
-        )
-    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/rehearsal.png", soft_wrap=True)
+        say(console, "run", f"hush run CONFIG --plan {report.published.plan}")
+    say(console, "look", f"{report.published.folder}/rehearsal.png")
     if report.published.run_url:
-        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
+        say(console, "", report.published.run_url)
 
 
 def markdown(report: RehearsalReport) -> str:
@@ -248,9 +244,7 @@ def markdown(report: RehearsalReport) -> str:
         "",
         f"**{headline(report)}**",
         "",
-        "| " + " | ".join(name or "note" for name in COLUMNS) + " |",
-        "|" + "---|" * len(COLUMNS),
-        *("| " + " | ".join(cells(row)) + " |" for row in report.rows),
+        *table_lines(COLUMNS, map(cells, report.rows)),
         "",
         *([retraining(report), ""] if report.by_runs else []),
         *(f"- **!** {note}" for note in report.notes),

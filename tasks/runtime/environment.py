@@ -24,7 +24,7 @@ from urllib.parse import unquote
 
 from hush_core.errors import InputError, SetupError
 from hush_core.files import beside, new_file, sync
-from tasks.runtime.mounts import of_mount
+from tasks.runtime.deadline import of_mount
 
 KEY_BYTES = 32
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -87,19 +87,8 @@ class Home:
         """The 32 bytes that encrypt what goes to HUSH_STORE; mode 0600; the same where homes share objects."""
         return _key(self.keys / "store.key", lambda: secrets.token_bytes(KEY_BYTES), KEY_BYTES)
 
-    def prefect_login(self) -> str:
-        """`user:password` of the Prefect server that hush starts itself, as its UI asks for it; mode 0600."""
-        return self._login("prefect")
-
-    def mlflow_login(self) -> str:
-        """`user:password` of hush's account on the MLflow server that hush starts itself; mode 0600."""
-        return self._login("mlflow")
-
-    def metrics_login(self) -> str:
-        """`user:password` for the worker's metrics; mode 0600."""
-        return self._login("metrics")
-
-    def _login(self, name: str) -> str:
+    def login(self, name: str) -> str:
+        """`user:password` of the server of hush's that is called `prefect`, `mlflow` or `metrics`; mode 0600."""
         made = _key(self.keys / f"{name}.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
         return made.decode()
 

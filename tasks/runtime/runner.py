@@ -1,6 +1,6 @@
 """Where a flow's parallel tasks run: threads of its process, or processes of a Dask cluster (`HUSH_RUNNER`).
 
-`chosen_runner` gives it to the flows. Results on a cluster are those in threads, to the byte: which process
+`names.ChosenRunner` gives it to the flows. Results on a cluster are those in threads, to the byte: which process
 computes a part changes nothing. docs/running.md says what runs where, and who can read what.
 """
 

@@ -25,9 +25,9 @@ from urllib.parse import unquote
 
 from hush_core.errors import SetupError, Unavailable
 from hush_core.files import private_folder
+from tasks.runtime.deadline import of_mount
 from tasks.runtime.environment import STORE, Home, home, store_address
 from tasks.runtime.full_disk import FULL
-from tasks.runtime.mounts import of_mount
 from tasks.runtime.packed import most_of, pack_and_seal, remove, unpack
 from tasks.runtime.places import Bucket, Folder, Place, TooLong
 from tasks.runtime.sealed import PIECE, NotWhole, unseal

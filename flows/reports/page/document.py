@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from flows.reports.job_report import Report
-from flows.reports.job_rows import SecretRow
+from flows.reports.job_report import Report, SecretRow
 from flows.reports.page.states import STATES, severity, state_of
 from hush_core.auditing.document import REFUTED, AuditDocument
 from hush_core.certificate.document import Certificate
