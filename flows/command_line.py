@@ -212,7 +212,6 @@ _USAGE, _ABORT = typer.BadParameter.__mro__[2], typer.Abort
 
 @cache
 def console() -> Console:
-    """Where reports go."""
     from rich.console import Console
 
     if OUTPUT.json:

@@ -133,13 +133,11 @@ def _frequent(counts: Mapping[str, int], most: int, scanner: CredentialScanner) 
     )
     found: Counter[str] = Counter()
     for name, number in good:
-        if (len(found) < most or name.casefold() in found) and not _shows_a_credential(name, scanner):
+        if len(found) >= most and name.casefold() not in found:
+            continue
+        if not any(one.exact and one.rule != FILE_SECRET for one in scanner.scan(name.encode())):
             found[name.casefold()] += number
     return found.most_common()
-
-
-def _shows_a_credential(name: str, scanner: CredentialScanner) -> bool:
-    return any(one.exact and one.rule != FILE_SECRET for one in scanner.scan(name.encode()))
 
 
 def _candidates(

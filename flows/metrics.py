@@ -78,7 +78,6 @@ class _Quiet(WSGIRequestHandler):
 
 
 def main(port: int) -> None:
-    """Serve until the process is ended."""
     place = prepare_environment()
     registry = CollectorRegistry()
     registry.register(WorkerMetrics(place))

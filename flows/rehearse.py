@@ -170,7 +170,6 @@ def open_search(config: HushConfig, extracted: Extracted, stage: Stage, effort: 
 
 
 def budget_of(config: HushConfig, stage: Stage, effort: Effort) -> Budget:
-    """What every point may cost."""
     train = config.train
     if effort.minutes is not None:
         rate = train.learning_rate if isinstance(train.learning_rate, float) else min(train.learning_rate)
@@ -181,7 +180,6 @@ def budget_of(config: HushConfig, stage: Stage, effort: Effort) -> Budget:
 
 
 def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: Stage, trials: int) -> None:
-    """Rehearse point after point, up to so many."""
     log = get_run_logger()
     while (begun := search.next(trials)) is not None:
         trial, point = begun
@@ -268,6 +266,5 @@ def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | 
 
 
 def in_words(one: Tried) -> str:
-    """A rehearsed point as a line of the log."""
     loss = f"predicted {one.loss:.4f}" if one.loss is not None else one.state
     return f"{loss}, σ = {one.facts['noise_multiplier']:.3g}, {one.point.model_dump(exclude_none=True)}"

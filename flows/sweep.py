@@ -217,7 +217,6 @@ def other_choice(point: Point, extracted: Extracted, config: HushConfig) -> Poin
 
 
 def row_of(point: Point, config: HushConfig) -> PlanRow:
-    """The point as a row of the price list."""
     weighed, estimate, parameters = point.weighed, point.estimate, parameters_of(config)
     drowned = None
     if estimate and parameters:

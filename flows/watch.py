@@ -190,7 +190,6 @@ def _look_for(name: str) -> _Look:
 
 
 def render_watched(done: Watched, console: Console) -> None:
-    """A line for each model, and what was reported."""
     for one in done.models:
         console.print(f"{one.champion or one.model}: {one.found}", soft_wrap=True)
     if not done.models:

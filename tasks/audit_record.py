@@ -38,7 +38,6 @@ _log = logging.getLogger("prefect.hush.audit")
 
 
 def signed(document: AuditDocument) -> AuditDocument:
-    """With the signature of this home."""
     return document.model_copy(update={"signature": home().sign(_PURPOSE, document.unsigned())})
 
 

@@ -43,7 +43,6 @@ class Model(BaseModel, frozen=True):
 
 
 def lora_of(model: AnyModel) -> LoraConfig | None:
-    """The adapters that a config asks for, if any."""
     return model.lora if isinstance(model, HuggingFaceModel) else None
 
 
@@ -89,7 +88,6 @@ def open_start(store: Store, model: AnyModel, base: Ref | None, chunk_bytes: int
 
 
 def keep(store: Store, model: LanguageModel, held_out: Ref, *, merge: bool = True) -> Model:
-    """Save, measure and keep a model."""
     from hush_core.training import save_model
 
     with store.scratch() as folder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -129,22 +128,14 @@ def publish_comparison(
     url = log_run(
         experiment=config.tracking.experiment,
         run_name=RUN_NAME,
-        params=_params(config, rows, verdict),
+        params={
+            "rivals": ", ".join(row.rival for row in rows), "chosen": verdict.chosen, "why": verdict.why,
+            "method": config.method, "rounds": config.train.rounds, "expected_batch": config.train.batch,
+            "clip_norm": config.train.clip_norm,
+        },
         metrics={"rivals": len(rows), "failed": sum(not row.runs for row in rows), "confidence": CONFIDENCE},
         files=[out / name for name in FILES],
         children=children,
         run_id=run_id,
-    )
+    )  # fmt: skip
     return PublishedComparison(folder=str(out), run_url=url)
-
-
-def _params(config: HushConfig, rows: list[RivalRow], verdict: Verdict) -> Mapping[str, object]:
-    return {
-        "rivals": ", ".join(row.rival for row in rows),
-        "chosen": verdict.chosen,
-        "why": verdict.why,
-        "method": config.method,
-        "rounds": config.train.rounds,
-        "expected_batch": config.train.batch,
-        "clip_norm": config.train.clip_norm,
-    }

@@ -226,7 +226,12 @@ def write_report(
         raise InputError(str(out), error.strerror or "cannot be written", hint) from None
     return Summary(
         entries=_entry_rows(coverage, secrets, edges, fresh, gone),
-        repositories=tuple(_repository_row(*item) for item in coverage["repositories"].items()),
+        repositories=tuple(
+            RepositoryRow(
+                label, one["files"], one["examples"], {why: n for why, n in one["skipped"].items() if n}
+            )
+            for label, one in coverage["repositories"].items()
+        ),
         examples=examples.height,
         with_secret=edges["example_id"].n_unique(),
         results_left_out=sum(log["runs"][0]["properties"][n] for n in ("leftOut", "replacedLeftOut")),
@@ -278,11 +283,6 @@ def _entry_rows(
 def _by_entry(rows: pl.DataFrame) -> dict[str, int]:
     """Rows by the config's entry, which a secret's name begins with."""
     return dict(rows.group_by(_ENTRY.alias("entry")).len().iter_rows())
-
-
-def _repository_row(label: str, facts: dict[str, Any]) -> RepositoryRow:
-    skipped = {reason: n for reason, n in facts["skipped"].items() if n}
-    return RepositoryRow(label, facts["files"], facts["examples"], skipped)
 
 
 def _json(value: Any) -> bytes:

@@ -223,14 +223,12 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 def tracker_login() -> dict[str, str]:
-    """The headers with which MLflow is asked."""
     known = _basic(os.environ.get("MLFLOW_TRACKING_USERNAME"), os.environ.get("MLFLOW_TRACKING_PASSWORD"))
     token = os.environ.get("MLFLOW_TRACKING_TOKEN")
     return {"Authorization": f"Bearer {token}"} if token and not known else known
 
 
 def orchestrator_login() -> dict[str, str]:
-    """The headers with which Prefect is asked."""
     if key := os.environ.get("PREFECT_API_KEY"):
         return {"Authorization": f"Bearer {key}"}
     return _basic(*os.environ.get("PREFECT_API_AUTH_STRING", "").split(":", 1))

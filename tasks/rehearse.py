@@ -43,7 +43,6 @@ class Roles(BaseModel, frozen=True):
     held_back: Ref
     tagged_share: float
     n_stand_ins: int
-    n_rest: int
 
 
 @cached_task(name="cast", version=2)
@@ -68,7 +67,7 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
     )  # fmt: skip
     return Roles(
         **{role: keep(role) for role in ("stand_ins", "rest", "validation", "held_back")},
-        tagged_share=found.tagged_share, n_stand_ins=len(found.stand_ins), n_rest=len(found.rest),
+        tagged_share=found.tagged_share, n_stand_ins=len(found.stand_ins),
     )  # fmt: skip
 
 

@@ -69,7 +69,6 @@ class Weighed(BaseModel, frozen=True):
     largest_batch: int
 
     def load(self, store: Store) -> Weighing:
-        """The weighing itself."""
         weights, binding = store.read_frame(self.weights), store.read_frame(self.binding)
         return Weighing(
             weights=weights["weight"].to_numpy(),
@@ -139,7 +138,6 @@ class Relaxation(BaseModel, frozen=True):
 
     @property
     def words(self) -> str:
-        """As a sentence."""
         text = f"raising r of {self.entry} from {self.posterior:.2g} to {self.target:.2g} "
         verb, things = ("shows", "distinct examples") if self.distinct else ("keeps", "examples")
         if self.gain is None:

@@ -51,7 +51,6 @@ def build_report(
 
 
 def _promise(config: HushConfig) -> str:
-    """What all rivals promise."""
     if target := config.mechanism.unit_dp:
         return "({:g}, {:g})-DP of every secret".format(*target)
     levels = ", ".join(f"{name} ≤ {level:g}" for name, level in sorted(config.levels.items()))
@@ -72,7 +71,6 @@ def _settings(config: HushConfig) -> str:
 
 
 def _notes(rows: list[RivalRow], verdict: Verdict) -> list[str]:
-    """What a reader should know before believing it."""
     released = sum(bool(run.rounds) for row in rows for run in row.runs)
     notes = [
         f"{released} runs released something of this data now; certificates that are made later count them",
@@ -125,7 +123,6 @@ def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
 
 
 def render(report: ComparisonReport, console: Console) -> None:
-    """The screen."""
     console.print(f"[bold]hush[/bold]  compare, at one promise: {escape(report.promise)}", soft_wrap=True)
     table = grid(HEADERS, left="rival", style="dim")
     for column in table.columns[:-1]:
@@ -154,7 +151,6 @@ def render(report: ComparisonReport, console: Console) -> None:
 
 
 def markdown(report: ComparisonReport) -> str:
-    """The same for the Prefect UI."""
     return "\n".join(
         [
             f"At one promise: {report.promise}. Loss in bits per {report.unit}.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import mlflow
 import polars as pl
 from prefect.context import FlowRunContext
@@ -35,7 +33,7 @@ def build_report(
     """Gather the report of a finished job from its tables."""
     extracted, weighed, calibrated = outcome.extracted, outcome.weighed, outcome.calibrated
     certificate = store.path(outcome.certificate)
-    rows, together = _rows(store, outcome), all_runs(store, outcome)
+    rows, together, run = _rows(store, outcome), all_runs(store, outcome), FlowRunContext.get()
     return Report(
         model_uri=registered.model_uri,
         run_url=registered.link,
@@ -70,7 +68,7 @@ def build_report(
         gain=gain(outcome),
         tagged_losses=outcome.tagged_bits,
         loss_unit=outcome.trained.model.unit,
-        reused=_older_than_this_run(certificate),
+        reused=run is not None and certificate.stat().st_mtime < run.start_time.timestamp(),
         redacted=redacted_row(outcome),
         against=against,
         warnings=warnings,
@@ -96,8 +94,3 @@ def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
         bare = bare.rename({c: f"unprotected_{c}" for c in bare.columns if c != "secret_id"})
         table = table.join(bare, on="secret_id", how="left")
     return [SecretRow(**row) for row in table.sort("secret_id").drop("secret_id").iter_rows(named=True)]
-
-
-def _older_than_this_run(certificate: Path) -> bool:
-    run = FlowRunContext.get()
-    return run is not None and certificate.stat().st_mtime < run.start_time.timestamp()

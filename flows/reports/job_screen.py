@@ -56,7 +56,9 @@ def render(report: Report, console: Console) -> None:
     if report.noise_multiplier is not None:
         line("noise", noise_in_words(report))
     if report.paper_noise and report.noise_multiplier and report.method != "kl":
-        line("", _paper(report, report.paper_noise / report.noise_multiplier))
+        times = report.paper_noise / report.noise_multiplier
+        paper = f"kl on the paper's own weights of equal sum: {report.paper_noise:.3g}"
+        line("", f"{paper}, [bold]{times:.3g} times[/bold] as much")
     chosen = (
         f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
     )
@@ -134,11 +136,6 @@ def runs_so_far_in_words(report: Report) -> str:
 
 def _share(gain: float | None) -> str:
     return "" if gain is None else f": [bold]{gain:.0%}[/bold] of the unprotected gain"
-
-
-def _paper(report: Report, times: float) -> str:
-    paper = f"kl on the paper's own weights of equal sum: {report.paper_noise:.3g}"
-    return f"{paper}, [bold]{times:.3g} times[/bold] as much"
 
 
 def _came_out(report: Report) -> str:

@@ -25,7 +25,6 @@ def grid(heads: Iterable[str], left: str = "", style: str = "bold", **column: An
 
 
 def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table in markdown."""
     lines = ["| " + " | ".join(name or "note" for name in heads) + " |", "|" + "---|" * len(heads)]
     return lines + ["| " + " | ".join(cells) + " |" for cells in rows]
 

@@ -16,8 +16,6 @@ MOST_RELAXATIONS = 5
 
 
 def cells(report: PlanReport, row: PlanRow) -> list[str]:
-    """One line of the price list."""
-
     def share(value: float | None) -> str:
         return "-" if value is None else f"{value:.1%}"
 
@@ -28,14 +26,9 @@ def cells(report: PlanReport, row: PlanRow) -> list[str]:
         "-" if row.distinct is None else f"{row.distinct:,.0f}",
     ]  # fmt: skip
     if paper is not None:
-        numbers.append(_noise_and_weight(paper))
+        known = paper.noise_multiplier is not None
+        numbers.append(f"{paper.noise_multiplier:.4g} at {paper.weight_retained:.1%}" if known else "-")
     return [*numbers, row.note or ("drowned in noise" if row.drowned else "")]
-
-
-def _noise_and_weight(row: PlanRow) -> str:
-    if row.noise_multiplier is None:
-        return "-"
-    return f"{row.noise_multiplier:.4g} at {row.weight_retained:.1%}"
 
 
 def headers(report: PlanReport) -> list[str]:
@@ -44,7 +37,6 @@ def headers(report: PlanReport) -> list[str]:
 
 
 def render(report: PlanReport, console: Console) -> None:
-    """Print the price list, the recommendation, what binds, and what a change would buy."""
     console.print()
     console.print(
         f"[bold]{counted(report.secrets, 'secret')}[/bold], {report.examples:,} examples; "
@@ -107,7 +99,6 @@ def _lost(published: Published) -> str:
 
 
 def markdown(report: PlanReport) -> str:
-    """The same for the Prefect UI."""
     prices = table_lines(headers(report), [cells(report, row) for row in report.own])
     lines = [
         f"{counted(report.secrets, 'secret')}, {report.examples:,} examples; certified by `{report.method}`.",

@@ -67,7 +67,6 @@ class PlanReport(BaseModel, frozen=True):
 
 
 def headline(report: PlanReport) -> str:
-    """The recommendation in one sentence."""
     if report.trained_as_usual is not None:
         done = in_short(report.ways)
         return (

@@ -78,7 +78,9 @@ def build_report(
     taken: Changes | None,
 ) -> RehearsalReport:
     best, space = search.recommended(), search.space
-    ranked = sorted(search.tried(), key=_place)
+    ranked = sorted(
+        search.tried(), key=lambda one: (one.mean is None, -len(one.again), one.mean or 0.0, one.number)
+    )
     tagged = round(stage.roles.tagged_share * extracted.n_examples)
     return RehearsalReport(
         secrets=extracted.n_secrets,
@@ -108,10 +110,6 @@ def nothing_to_rehearse(config: HushConfig, extracted: Extracted, folder: Path) 
     )  # fmt: skip
 
 
-def _place(one: Tried) -> tuple:
-    return (one.mean is None, -len(one.again), one.mean or 0.0, one.number)
-
-
 def row_of(one: Tried, best: Tried | None, space: Space) -> RehearsedRow:
     losses = [one.loss, *one.again]
     return RehearsedRow(
@@ -128,7 +126,6 @@ def row_of(one: Tried, best: Tried | None, space: Space) -> RehearsedRow:
 
 
 def _notes(config: HushConfig, stage: Stage, tagged: int, best: Tried | None, space: Space) -> list[str]:
-    """What a reader should know before believing it."""
     notes = []
     drawn = tagged if config.weights.without_secret != "noise" else None
     if drawn is not None and stage.roles.n_stand_ins < drawn:
@@ -151,7 +148,6 @@ COLUMNS = (
 
 
 def cells(row: RehearsedRow) -> list[str]:
-    """One line of the table."""
     p = row.point
     loss = row.state if row.loss is None else f"{row.loss:.4f}"
     note = ", ".join(
@@ -168,7 +164,6 @@ def cells(row: RehearsedRow) -> list[str]:
 
 
 def headline(report: RehearsalReport) -> str:
-    """The recommendation in one sentence."""
     best, own = report.best, report.own
     if report.nothing:
         return report.nothing
@@ -208,7 +203,6 @@ def retraining(report: RehearsalReport) -> str:
 
 
 def render(report: RehearsalReport, console: Console) -> None:
-    """Print the table, the recommendation, and how to run it."""
     console.print()
     if report.nothing:
         say(console, "take", report.nothing)
@@ -237,7 +231,6 @@ def render(report: RehearsalReport, console: Console) -> None:
 
 
 def markdown(report: RehearsalReport) -> str:
-    """The same for the Prefect UI."""
     lines = [
         f"{report.secrets:,} secrets; every plan certified by `{report.method}`, at equal compute; rehearsed on "
         f"{report.stand_ins:,} examples that no secret tags.",

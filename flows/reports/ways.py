@@ -21,7 +21,6 @@ MOST_ROWS = 12
 
 
 def cells(way: Way) -> list[str]:
-    """One line of the table."""
     found = [("noise", way.noise), ("drop", way.drop), ("redact", way.redact)]
     shares = [
         ("-" if share is None else f"{share:.0%}") + ("*" if name == way.taken else "")
@@ -31,7 +30,6 @@ def cells(way: Way) -> list[str]:
 
 
 def sentence(way: Way) -> str:
-    """What becomes of one entry, and why."""
     return f"{way.entry}: {TAKEN[way.taken]} ({way.why})"
 
 
@@ -61,7 +59,6 @@ def in_short(ways: Sequence[Way]) -> str:
 
 
 def render(ways: Sequence[Way], console: Console) -> None:
-    """Print the table and the sentences."""
     if not ways:
         return
     table = grid(HEADS, left="entry")
@@ -74,7 +71,6 @@ def render(ways: Sequence[Way], console: Console) -> None:
 
 
 def markdown(ways: Sequence[Way]) -> list[str]:
-    """The same as lines of markdown."""
     if not ways:
         return []
     table = table_lines(HEADS, map(cells, ways))

@@ -22,7 +22,7 @@ import distributed
 
 from hush_core.errors import InputError, SetupError
 from tasks.ownership import temporary_folder
-from tasks.runtime.environment import RUNNER, STORE, Home, home, store_address
+from tasks.runtime.environment import RUNNER, STORE, home, store_address
 
 PATH, MARK, IDENTITY = "HUSH_HOME", "home than this one, perhaps a copy", "identity key"
 OF_HOME = (PATH, MARK, IDENTITY)
@@ -135,6 +135,7 @@ def facts_of_worker(mark: str) -> dict[str, str]:
     names = ("numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
     place = home()
     file = place.store / mark
+    said = f"worker {mark}".encode(), hashlib.sha256
     known = (place.keys / "identity.key").is_file()  # asked for elsewhere it would be made
     return {
         "hush": _code(),
@@ -143,18 +144,12 @@ def facts_of_worker(mark: str) -> dict[str, str]:
         MARK: file.read_text() if file.is_file() else "",
         IDENTITY: place.fingerprint("worker") if known else "",
         STORE: store_address(),
-        "keys/store.key": _digest_of_store_key(place, mark),
+        "keys/store.key": hmac.new(place.store_key(), *said).hexdigest() if store_address() else "",
         "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
     }
 
 
 _known_facts = lru_cache(maxsize=8)(facts_of_worker)
-
-
-def _digest_of_store_key(place: Home, mark: str) -> str:
-    if not store_address():
-        return ""
-    return hmac.new(place.store_key(), f"worker {mark}".encode(), hashlib.sha256).hexdigest()
 
 
 def _code() -> str:

@@ -114,7 +114,6 @@ class Home:
         return self.root / kind / f"{config_file.stem}-{self.fingerprint(str(config_file.resolve()))[:6]}"
 
     def create(self) -> Home:
-        """Make the folders (mode 0700)."""
         for folder in (self.root, self.prefect, self.artifacts, self.store, self.results, self.keys):
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -142,7 +142,8 @@ def _check_tokenizer(root: Path) -> list[str]:
 
 def _check_mlmodel(root: Path, code: Mapping[str, str]) -> list[str]:
     """Every key of MLmodel: fixed by the model's kind, by `facts.code`, or a mark that runs nothing."""
-    found, (config, kind) = _mapping(root / MLMODEL), _kind(root / "model")
+    names = (MLMODEL, "model/config.json", "model/language_model.json")  # the last two are certified
+    found, config, kind = (_mapping(root / name) for name in names)
     causal = kind.get("objective") == "causal"
     flavors = {
         "python_function": {
@@ -206,11 +207,6 @@ def _is_signature(signature: Any, params: Mapping[str, Any] | None) -> bool:
     except (ValueError, TypeError, LookupError):
         return False
     return parts.get("inputs") == parts.get("outputs") == _STRING and given == (params or {})
-
-
-def _kind(model_dir: Path) -> tuple[dict, dict]:
-    """config.json and language_model.json of the certified files."""
-    return _mapping(model_dir / "config.json"), _mapping(model_dir / "language_model.json")
 
 
 def _mapping(path: Path) -> dict:

@@ -58,7 +58,6 @@ def unpack(packed: Path, into: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """A file or a folder, if it is there."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

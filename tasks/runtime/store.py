@@ -143,7 +143,7 @@ class Store:
         label, target = _label(ref), self._target(ref)
         if self._shared.noted(label, asked=asked):
             return
-        if not target.exists() or _sha256(target) != ref.sha256:
+        if not target.exists() or content_sha256(target) != ref.sha256:
             self._fetched(ref)
             return
         with self.scratch() as work:
@@ -158,20 +158,17 @@ class Store:
         target = self._target(ref)
         if not target.exists():
             return self._fetched(ref, "is missing")
-        if verify and _sha256(target) != ref.sha256:
+        if verify and content_sha256(target) != ref.sha256:
             return self._fetched(ref, "has been changed")
         return target
 
     def read_bytes(self, ref: Ref, *, verify: bool = False) -> bytes:
-        """The object's bytes."""
         return self.path(ref, verify=verify).read_bytes()
 
     def read_frame(self, ref: Ref, *, verify: bool = False) -> pl.DataFrame:
-        """The object as a polars frame."""
         return pl.read_parquet(self.path(ref, verify=verify))
 
     def read_json(self, ref: Ref, *, verify: bool = False) -> Any:
-        """The object as a JSON value."""
         return json.loads(self.read_bytes(ref, verify=verify))
 
     def holds(self, ref: Ref) -> bool:
@@ -286,8 +283,8 @@ def _label(ref: Ref) -> str:
 
 
 def _is(ref: Ref) -> Callable[[Path], bool]:
-    return lambda path: _sha256(path) == ref.sha256
+    return lambda path: content_sha256(path) == ref.sha256
 
 
-def _sha256(path: Path) -> str:
+def content_sha256(path: Path) -> str:
     return directory_sha256(path) if path.is_dir() else file_sha256(path)

@@ -82,7 +82,6 @@ class PageDocument(BaseModel):
 
 
 def page_document(report: Report, stated: Stated, made_at: str) -> PageDocument:
-    """The document of a finished job."""
     rows = sorted(report.rows, key=severity)
     found = Counter(state_of(row) for row in rows)
     return PageDocument(
