@@ -10,12 +10,7 @@ from collections.abc import Callable, Sequence
 from prefect import Task
 
 from flows.extraction import extracted_of
-from hush_core.config import (
-    HushConfig,
-    HushMechanism,
-    LoraConfig,
-    TrainConfig,
-)
+from hush_core.config import HushConfig, HushMechanism, LoraConfig, TrainConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import Attacked, attack_model, attack_redactions

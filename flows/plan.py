@@ -12,12 +12,7 @@ from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import suspendable
 
 
-@flow(
-    name="plan",
-    flow_run_name=named("plan"),
-    validate_parameters=True,
-    task_runner=ChosenRunner(),
-)
+@flow(name="plan", flow_run_name=named("plan"), validate_parameters=True, task_runner=ChosenRunner())
 @suspendable
 def plan(
     config_file: str,

@@ -59,11 +59,7 @@ class Effort(BaseModel, frozen=True):
             raise InputError(
                 "--examples and --minutes", "are two budgets for the same run", "give one of them"
             )
-        for name, value in (
-            ("trials", self.trials),
-            ("examples", self.examples),
-            ("minutes", self.minutes),
-        ):
+        for name, value in (("trials", self.trials), ("examples", self.examples), ("minutes", self.minutes)):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"--{name}", "is not a positive number", "give one")
 

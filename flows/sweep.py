@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hush_core.config import (
-    ByteGptModel,
-    CorrelatedMechanism,
-    HushConfig,
-    HushMechanism,
-    Method,
-)
+from hush_core.config import ByteGptModel, CorrelatedMechanism, HushConfig, HushMechanism, Method
 from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
