@@ -37,10 +37,8 @@ METHODS = ("kl", "renyi", "blow_up")
 def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     """Extract, weigh, look back at earlier runs, calibrate."""
     extracted = _extract(config)
-    weighed = weigh_examples(
-        extracted.examples, edges=extracted.edges, secrets=extracted.secrets, n_examples=extracted.n_examples,
-        settings=weight_settings(config), mechanism=config.mechanism,
-    )  # fmt: skip
+    settings, mechanism = weight_settings(config), config.mechanism
+    weighed = weigh_examples(**extracted.graph, settings=settings, mechanism=mechanism)
     job = job_name(
         config, TRAIN_VERSION, extracted.examples, weighed.weights, extracted.edges, extracted.secrets
     )
@@ -56,7 +54,7 @@ def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     train = config.after(before.made(store) if before else 0).train
     calibrated, by_method = _noise(config, train, extracted, weighed, before, methods)
     by_paper = None
-    if methods and calibrated.rounds and isinstance(config.mechanism, HushMechanism):
+    if methods and calibrated.rounds and isinstance(mechanism, HushMechanism):
         by_paper = paper_noise(
             weighed.weights, edges=extracted.edges, secrets=extracted.secrets, rounds=config.rounds_in_all,
             expected_batch=config.train.batch,

@@ -122,10 +122,7 @@ def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
     """Roles, and the model that the rehearsed rounds begin with: trained on no text of a stand-in."""
     lora, base = lora_of(config.model), base_model(config.model)
     plain = config.weights.without_secret == "plain"
-    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
-    weighed = weigh_examples(
-        extracted.examples, **graph, n_examples=extracted.n_examples, settings=weight_settings(config)
-    )
+    weighed = weigh_examples(**extracted.graph, settings=weight_settings(config))
     held_out = split_texts(extracted.examples, weighed.weights, extracted.edges).held_out
     roles = cast_stand_ins(extracted.examples, extracted.edges, extracted.n_examples, plain)
     start = pretrain(
@@ -242,16 +239,14 @@ def play_by_runs(
 def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:
     """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
     here = point.applied_to(config)
-    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     try:
-        weighed: Weighed = weigh_examples(
-            extracted.examples, **graph, n_examples=extracted.n_examples, settings=weight_settings(here)
-        )
+        weighed: Weighed = weigh_examples(**extracted.graph, settings=weight_settings(here))
         if weighed.largest_batch < here.train.batch:
             return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
         noise = estimate_noise(
-            weighed.weights, **graph, rounds=here.train.rounds, expected_batch=here.train.batch,
-            method=here.method, in_all=here.rounds_in_all, mechanism=here.mechanism,
+            weighed.weights, extracted.edges, extracted.secrets, rounds=here.train.rounds,
+            expected_batch=here.train.batch, method=here.method, in_all=here.rounds_in_all,
+            mechanism=here.mechanism,
         )  # fmt: skip
     except HushError as error:
         return refusal(error)

@@ -115,10 +115,8 @@ def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled
     if decided.train.rounds is None:
         chosen["train.rounds"] = rounds_for(decided)
     config, sentence = decided.with_chosen(chosen), ""
-    weighed = weigh_examples(
-        extracted.examples, edges=extracted.edges, secrets=extracted.secrets, n_examples=extracted.n_examples,
-        settings=weight_settings(_with_most_weight(config)), mechanism=config.mechanism,
-    )  # fmt: skip
+    settings = weight_settings(_with_most_weight(config))
+    weighed = weigh_examples(**extracted.graph, settings=settings, mechanism=config.mechanism)
     batch, sentence = batch_for(config, weighed.candidates, max(1, weighed.largest_batch))
     if batch != config.train.batch:
         config = config.with_chosen({"train.batch": batch})

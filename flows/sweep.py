@@ -105,12 +105,8 @@ def methods_of(config: HushConfig) -> tuple[Method, ...]:
 
 def weigh_all(points: list[Point], extracted: Extracted, config: HushConfig) -> None:
     """Solve the programs in parallel; points with equal settings share one."""
-    graph = {
-        "examples": extracted.examples, "edges": extracted.edges, "secrets": extracted.secrets,
-        "n_examples": extracted.n_examples,
-    }  # fmt: skip
     running = {
-        s: weigh_examples.submit(**graph, settings=s, mechanism=config.mechanism)
+        s: weigh_examples.submit(**extracted.graph, settings=s, mechanism=config.mechanism)
         for s in dict.fromkeys(p.settings for p in points)
     }
     for point in points:

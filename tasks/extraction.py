@@ -53,6 +53,11 @@ class Extracted(BaseModel, frozen=True):
     """Label → keyed fingerprint of a repository's commit, or of the SHA-256 of a table's file; the store's
     `commits/` says which that is."""
 
+    @property
+    def graph(self) -> dict[str, Any]:
+        """What weights are solved for."""
+        return {name: getattr(self, name) for name in ("examples", "edges", "secrets", "n_examples")}
+
 
 @cached_task(name="extract", version=10, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:

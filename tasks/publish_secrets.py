@@ -120,14 +120,10 @@ def report_secrets(
     compare with this one; with the report in `folder` where None. Returns the summary, and where a tracking server
     shows the run, or None."""
     store = open_store()
+    read, tables = store.read_frame, ("examples", "secrets", "edges", "occurrences", "dropped", "replaced")
     summary = write_report(
-        examples=store.read_frame(extracted.examples),
-        secrets=store.read_frame(extracted.secrets),
-        edges=store.read_frame(extracted.edges),
-        occurrences=store.read_frame(extracted.occurrences),
-        dropped=store.read_frame(extracted.dropped),
-        redacted=(store.read_frame(extracted.redacted), store.read_frame(extracted.redactions)),
-        replaced=store.read_frame(extracted.replaced),
+        **{name: read(getattr(extracted, name)) for name in tables},
+        redacted=(read(extracted.redacted), read(extracted.redactions)),
         coverage=store.read_json(extracted.whole_coverage),
         skipped=store.read_json(extracted.skipped),
         key=home().identity_key(),

@@ -28,9 +28,8 @@ from hush_core.files import private_folder
 from tasks.runtime.deadline import of_mount
 from tasks.runtime.environment import STORE, Home, home, store_address
 from tasks.runtime.full_disk import FULL
-from tasks.runtime.packed import most_of, pack_and_seal, remove, unpack
 from tasks.runtime.places import Bucket, Folder, Place, TooLong
-from tasks.runtime.sealed import PIECE, NotWhole, unseal
+from tasks.runtime.sealed import PIECE, NotWhole, most_of, pack_and_seal, remove, unpack, unseal
 
 OBJECTS = "objects"
 MARK = f"{OBJECTS}/hush"

@@ -32,7 +32,7 @@ from hush_core.files import file_sha256, new_file, put_in_place, sync, write_who
 from tasks.ownership import one_at_a_time, temporary_folder
 from tasks.runtime.environment import home
 from tasks.runtime.full_disk import FULL
-from tasks.runtime.packed import remove
+from tasks.runtime.sealed import remove
 from tasks.runtime.shared_store import Missing, shared_store
 
 DIRECTORY = ".d"
