@@ -21,7 +21,7 @@ from tasks.publish_plan import publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.steps import show_page
 from tasks.runtime.store import open_store
-from tasks.weighing import Relaxation, relax_target
+from tasks.weighing import relax_target
 
 SOLVED_AGAIN = 5
 """So many entries of the config are relaxed for what they would buy; the others get the bound of the prices."""
@@ -62,7 +62,12 @@ def planned(
         helps, widest = remedies(best, extracted, config), widest_share(best)
         by_runs = noise_by_runs(weighed.weights, weighed.edges, best.method, extracted, config)
         other = row_of(other_choice(best, extracted, config), config)
-        relaxed = relax_point(best, extracted, config) if program else []
+        if program:
+            relaxed = relax_target(
+                weighed, extracted.edges, extracted.secrets, best.settings, sorted(config.levels.values()),
+                rounds=config.rounds_in_all, expected_batch=train.batch, method=best.method,
+                noise_multiplier=best.estimate.noise_multiplier, most=SOLVED_AGAIN,
+            )  # fmt: skip
     folder = out or str(home().report_folder("plans", Path(config_file)))
     published = publish_frontier(
         config, extracted, rows, chosen, weighed, relaxed, by_runs, folder, settled.ways
@@ -94,12 +99,3 @@ def _priced(
         points.sort(key=lambda point: (point.method != "kl", point.settings.c or 0.0))
         chosen = recommend([row_of(point, config) for point in points], config.method)
     return points, chosen
-
-
-def relax_point(point: Point, extracted: Extracted, config: HushConfig) -> list[Relaxation]:
-    """What relaxing each entry of the config would buy at this point."""
-    return relax_target(
-        point.weighed, extracted.edges, extracted.secrets, point.settings, sorted(config.levels.values()),
-        rounds=config.rounds_in_all, expected_batch=config.train.batch, method=point.method,
-        noise_multiplier=point.estimate.noise_multiplier, most=SOLVED_AGAIN,
-    )  # fmt: skip

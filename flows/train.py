@@ -22,12 +22,13 @@ from tasks.certificate import Stated, write_model_certificate
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, lora_of
 from tasks.outcome import Outcome
-from tasks.recording import publish_summary, record
+from tasks.recording import record
 from tasks.refutation import refuse_refuted
 from tasks.run_numbers import against_champion
 from tasks.runtime.live import Live, watched
 from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import suspendable
+from tasks.runtime.steps import show_page
 from tasks.runtime.store import open_store
 
 
@@ -54,7 +55,7 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
     report = build_report(config, outcome, registered, store, warnings, against)
     report = report.model_copy(update={"ways": sentences(settled.ways)})
     report = report.model_copy(update={"page": str(publish_page(report, registered.run_id))})
-    publish_summary(page(report), registered)
+    show_page(page(report), "hush-train", f"report of {registered.model_uri}")
     keep_answer(asked, outcome, report)
     return report
 

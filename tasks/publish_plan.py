@@ -125,7 +125,7 @@ def publish_frontier(
     secrets.csv (which bind, what is lost for them) · reliefs.csv · lost.parquet (which examples are lost and why;
     the only one with paths, so it stays here).
     """
-    store, out = open_store(), Path(folder)
+    store, out, best = open_store(), Path(folder), None if chosen is None else rows[chosen]
     with staged(out) as work:
         if ways:
             frame(ways).write_csv(work / "ways.csv")
@@ -152,7 +152,10 @@ def publish_frontier(
             "method": config.method, "capacities": config.weights.capacities, "rounds": config.train.rounds,
             "expected_batch": config.train.batch,
         },
-        metrics=_metrics(rows, chosen),
+        metrics={
+            "recommended_c": best.c, "noise_multiplier": best.noise_multiplier,
+            "weight_retained": best.weight_retained,
+        } if best else {},
         files=[out / name for name in LOGGED if (out / name).is_file()],
     )  # fmt: skip
     outright = int((lost["weight"] == 0).sum())
@@ -181,11 +184,3 @@ def _reasons(store: Store, extracted: Extracted, weighed: Weighed) -> tuple[pl.D
     return binding.filter(pl.col("binds")).select(columns).sort(
         "lost", "name", descending=[True, False]
     ), lost
-
-
-def _metrics(rows: list[PlanRow], chosen: int | None) -> dict[str, float]:
-    if chosen is None:
-        return {}
-    row = rows[chosen]
-    told = {"recommended_c": row.c, "noise_multiplier": row.noise_multiplier}
-    return told | {"weight_retained": row.weight_retained}

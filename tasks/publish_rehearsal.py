@@ -65,14 +65,6 @@ def table_of(tried: list[Tried], best: Tried | None, space: Space) -> pl.DataFra
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def curves_of(tried: list[Tried]) -> pl.DataFrame:
-    """number · share of the compute · loss."""
-    rows = [(one.number, step / STEPS, loss) for one in tried for step, loss in one.curve]
-    return pl.DataFrame(
-        rows, schema={"number": pl.Int64, "share": pl.Float64, "loss": pl.Float64}, orient="row"
-    )
-
-
 @step(name="publish-rehearsal")
 def publish_rehearsal(
     config: HushConfig,
@@ -86,7 +78,10 @@ def publish_rehearsal(
     taken: Changes | None,
 ) -> PublishedRehearsal:
     """Write the files to `out`, and log them to the tracker. None of them says anything of a tagged example."""
-    table, curves = table_of(tried, best, space), curves_of(tried)
+    table = table_of(tried, best, space)
+    points = [(one.number, step / STEPS, loss) for one in tried for step, loss in one.curve]
+    kinds = {"number": pl.Int64, "share": pl.Float64, "loss": pl.Float64}
+    curves = pl.DataFrame(points, schema=kinds, orient="row")
     with staged(out) as work:
         table.write_csv(work / FILES[0])
         curves.write_csv(work / FILES[1])

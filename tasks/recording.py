@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 from prefect import task
-from prefect.artifacts import create_markdown_artifact
 from prefect.states import State
 
 from hush_core import figures
@@ -22,7 +21,7 @@ from tasks.runtime.environment import retry_pauses
 from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import Store, open_store
 from tasks.runtime.tracking import is_away
-from tasks.runtime.versions import MADE_BY, earlier_tags
+from tasks.runtime.versions import MADE_BY, versions_of
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""
@@ -74,11 +73,6 @@ def record(
             description=describe(store, config, outcome, warnings, against),
             training=outcome.trained.run,
         )
-
-
-def publish_summary(summary: str, registered: Registered) -> None:
-    """A job's report in markdown, as an artifact of the flow's run: Prefect's UI shows no page."""
-    create_markdown_artifact(summary, key="hush-train", description=f"report of {registered.model_uri}")
 
 
 def parameter_name(name: str) -> str:
@@ -191,7 +185,8 @@ def draw(store: Store, config: HushConfig, outcome: Outcome, folder: Path) -> di
 
 def runs_so_far(store: Store, config: HushConfig, outcome: Outcome) -> pl.DataFrame:
     """run · alone · together: the bound nearest to its target, of the registered versions and of this one."""
-    told = [*earlier_tags(config.tracking.model), _tags(store, outcome)]
+    earlier = sorted(versions_of(config.tracking.model), key=lambda version: int(version.version))
+    told = [*(version.tags for version in earlier), _tags(store, outcome)]
     told = [tags for tags in told if RUN in tags and tags.get(RELEASED) != "0"]  # nothing is one of 0 rounds
     rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in told]
     kinds = {"run": pl.UInt32, "alone": pl.Float64, "together": pl.Float64}

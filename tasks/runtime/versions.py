@@ -72,12 +72,6 @@ def earlier_versions(model_uri: str) -> Iterator[tuple[str, str]]:
         yield f"models:/{entry.name}/{version.version}", version.tags.get(MADE_BY, "")
 
 
-def earlier_tags(model_name: str) -> list[dict[str, str]]:
-    """The tags of all versions of `model_name`, the first one first."""
-    ordered = sorted(versions_of(model_name), key=lambda version: int(version.version))
-    return [dict(version.tags) for version in ordered]
-
-
 def versions_of(model_name: str, **tags: str) -> list[ModelVersion]:
     """Every version of a model, or those that carry these tags: MLflow takes 1 ms of CPU for each."""
     found = _search(" and ".join([f"name = '{model_name}'", *_tagged(tags)]))
