@@ -10,7 +10,7 @@ from prefect import flow
 from flows.answers import keep_answer
 from flows.check import check_config
 from flows.job import METHODS, attack_all, begin, plan, train_rounds
-from flows.reports.job import build_report, gather_warnings
+from flows.reports.job import build_report, warnings_of
 from flows.reports.job_page import page
 from flows.reports.job_report import Report
 from flows.reports.page.publish import publish_page
@@ -49,7 +49,7 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
         outcome = run_job(config, live=live)
         refuse_refuted(outcome.certificate)
         store = open_store()
-        warnings, against = gather_warnings(config, outcome, store), against_champion(config, outcome)
+        warnings, against = warnings_of(config, outcome, store), against_champion(config, outcome)
         warnings = [*settled.warnings, *warnings]
         registered = record(config, outcome, warnings, against)
     report = build_report(config, outcome, registered, store, warnings, against)

@@ -56,18 +56,14 @@ def _verified(
             raise VerificationError([f"{target}: {found.audit}"])
         return found
     found = _verified_folder(target, progress, trust)
-    return _not_refuted(found, target) if audited else found
-
-
-def _not_refuted(verification: Verification, target: str) -> Verification:
-    """With what this home's audits say of a certificate in a folder. Raises VerificationError: one refuted it, or
-    what it rests on."""
+    if not audited:
+        return found
     from tasks.refutation import standing
 
-    stands = standing(verification.certificate, verification.tables["runs.parquet"]["key"].to_list())
+    stands = standing(found.certificate, found.tables["runs.parquet"]["key"].to_list())  # this home's audits
     if stands.refuted:
         raise VerificationError([f"{target}: {stands.words}"])
-    return replace(verification, audit=stands.words) if stands.words else verification
+    return replace(found, audit=stands.words) if stands.words else found
 
 
 def _verified_folder(target: str, progress: Progress | None, trust: TrustRoot | None) -> Verification:
