@@ -28,15 +28,15 @@ from hush_core.config import load_config
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import file_sha256
 from tasks.audit import (
+    AuditInputs,
     Losses,
     calibrate_losses,
     extract_texts,
+    find_inputs,
     member_texts,
-    rank_redacted,
     rank_values,
     write_values,
 )
-from tasks.audit_inputs import AuditInputs, find_inputs
 from tasks.audit_record import record_audit, signed
 from tasks.audit_tables import (
     Measured,
@@ -133,14 +133,16 @@ def _champion(config_file: str | None) -> str | None:
 def _test(trained: Model, inputs: AuditInputs, certificate: Ref, alternatives: int) -> Tested:
     """The attacks on values, by the model after its rounds and before them, against the certificate."""
     models = (trained, inputs.start)
-    written = tuple(write_values(model, inputs, redacted=False) for model in models)
-    ranked = tuple(rank_values(model, inputs, alternatives) for model in models)
+
+    def attacked(redacted: bool) -> tuple[tuple[Ref, Ref], tuple[Ref, Ref]]:
+        written = [write_values(model, inputs, redacted=redacted) for model in models]
+        ranked = [rank_values(model, inputs, alternatives, redacted=redacted) for model in models]
+        return tuple(written), tuple(ranked)
+
+    written, ranked = attacked(redacted=False)
     redacted = None
     if open_store().read_frame(inputs.redactions).height:
-        redacted = (
-            *(write_values(model, inputs, redacted=True) for model in models),
-            *(rank_redacted(model, inputs, alternatives) for model in models),
-        )
+        redacted = sum(attacked(redacted=True), ())
     return hold_against(certificate, written, ranked, redacted)
 
 
@@ -153,11 +155,8 @@ def publish(
     losses: Losses,
     out: str | None,
 ) -> AuditReport:
-    """Tables, pictures and the signed document: beside the version's run, in Prefect and in `out`.
-
-    Raises:
-        VerificationError: the audit refutes the certificate; all is recorded before.
-    """
+    """Tables, pictures and the signed document: beside the version's run, in Prefect and in `out`. Raises
+    VerificationError: the audit refutes the certificate; all is recorded before."""
     store = open_store()
     with store.scratch() as scratch:
         folder = Path(scratch)

@@ -40,11 +40,8 @@ MOMENTARY = ("store/tmp",)
 
 
 def back_up(place: Home, into: Path) -> dict[str, str]:
-    """Write a backup to a folder that is new or empty; file → SHA-256, as the manifest has it.
-
-    Raises:
-        InputError: the folder holds something; or the home has a PostgreSQL that does not run.
-    """
+    """Write a backup to a folder that is new or empty; file → SHA-256, as the manifest has it. Raises InputError:
+    the folder holds something; or the home has a PostgreSQL that does not run."""
     if not (place.keys / "identity.key").is_file():
         raise InputError(f"HUSH_HOME ({place.root})", "holds nothing yet", "name the home that you use")
     try:
@@ -97,11 +94,8 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> tuple[st
     """Make a home from a backup; when that was taken, and the public names of the runs that had not ended then.
 
     Such a run may have released any of its rounds since. So it counts with all of them, and releases no more.
-
-    Raises:
-        InputError: the folder is no backup, or the home is not empty.
-        HushError: a file of the backup is missing or was changed; nothing is restored.
-    """
+    Raises InputError: the folder is no backup, or the home is not empty. HushError: a file of the backup is missing
+    or was changed; nothing is restored."""
     try:
         manifest = json.loads((source / MANIFEST).read_bytes())
         listed, taken = dict(manifest["files"]), str(manifest["taken"])

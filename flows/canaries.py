@@ -24,11 +24,8 @@ secrets:
 def write_canaries(
     folder: Path, *, count: int, length: int, repeats: tuple[int, ...], seed: int | None
 ) -> str:
-    """Write both files, readable by their owner only; the lines to add to the config.
-
-    Raises:
-        InputError: fewer values than canaries.
-    """
+    """Write both files, readable by their owner only; the lines to add to the config. Raises InputError: fewer
+    values than canaries."""
     seed = secrets.randbits(63) if seed is None else seed
     planted = plant_canaries(count, length=length, repeats=repeats, seed=seed)
     first = planted.occurrences.unique("secret_id", keep="first", maintain_order=True)

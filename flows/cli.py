@@ -48,7 +48,6 @@ def hush(
 
 
 def main() -> None:
-    """The console script."""
     with command_line.exit_status():
         command_line.parsed(app)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hush_core.config import Changes, HushConfig
+    from tasks.runtime.environment import Home
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, typer's own included."""
@@ -68,11 +69,8 @@ FIRST = Path("hush.yaml")
 
 
 def job_file(given: Path | None, *, looks: bool = False) -> Path:
-    """The YAML file of a command's job: the one that is named, or hush.yaml of this folder.
-
-    Args:
-        looks: a git repository will do, named by any folder in it.
-    """
+    """The YAML file of a command's job: the one that is named, or hush.yaml of this folder. `looks`: a git
+    repository will do, named by any folder in it."""
     if given is None and FIRST.is_file():
         return FIRST
     if looks and (given is None or given.is_dir()):
@@ -98,11 +96,7 @@ def repository(given: Path | None) -> Path:
 
 @contextmanager
 def laboratory(command: str) -> Iterator[None]:
-    """Around the import of what only the laboratory has.
-
-    Raises:
-        InputError: it is not installed.
-    """
+    """Around the import of what only the laboratory has. Raises InputError: it is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -129,15 +123,15 @@ def check(config_file: Path, given: Changes | None = None, *, command: str = "ru
     load_config(
         config_file, given, command=command
     )  # keys and values first: what checks the rest takes a second to load
-    prepare()
     answer()
     from flows.check import check_config
 
     return check_config(config_file, given, command=command)
 
 
-def answer() -> None:
-    """Tell a disk that is full, and a server that is named in the environment and is not there."""
+def answer() -> Home:
+    """Prepare the environment; tell a disk that is full, and a server that is named there and is not there."""
+    place = prepare()
     from tasks.reachable import check_disk, check_orchestrator, check_tracker
     from tasks.runtime.shared_store import check_storage
 
@@ -145,6 +139,7 @@ def answer() -> None:
     check_tracker()
     check_orchestrator()
     check_storage()
+    return place
 
 
 def registered(model_uri: str) -> None:
@@ -182,7 +177,7 @@ def without_orchestrator(name: str) -> Iterator[None]:
         yield
 
 
-def prepare() -> Any:
+def prepare() -> Home:
     from tasks.runtime.environment import prepare_environment
 
     home = prepare_environment()
@@ -194,10 +189,7 @@ def prepare() -> Any:
 
 def parsed(app: typer.Typer) -> None:
     """Run one command line; a word that is not an option, value or command gives one line, as every mistake does.
-
-    Raises:
-        InputError: an unknown option, value or command, or a wrong number of arguments.
-    """
+    Raises InputError: an unknown option, value or command, or a wrong number of arguments."""
     try:
         status = app(standalone_mode=False, prog_name="hush")
     except _USAGE as error:
@@ -220,7 +212,6 @@ _USAGE, _ABORT = typer.BadParameter.__mro__[2], typer.Abort
 
 @cache
 def console() -> Console:
-    """Where reports go."""
     from rich.console import Console
 
     if OUTPUT.json:
@@ -238,7 +229,9 @@ def progress() -> Progress:
 
 @contextmanager
 def owned() -> Iterator[None]:
-    """What is started in here carries this process's mark from its first moment: a later command sees who died."""
+    """A server is started if a flow needs one, and what is started in here carries this process's mark from its
+    first moment: a later command sees who died."""
+    serve()
     from prefect import tags
 
     from flows.bars import bars
@@ -285,22 +278,17 @@ def _told_apart() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        print(f"hush: {error}", file=sys.stderr)
-        fail(2, where=error.where, what=error.what, hint=error.hint)
-        sys.exit(2)
+        _end(2, error, where=error.where, what=error.what, hint=error.hint)
     except HushError as error:
-        print(f"hush: {error}", file=sys.stderr)
         failures = error.failures if isinstance(error, VerificationError) else []
-        fail(1, what=str(error), **({"failures": failures} if failures else {}))
-        sys.exit(1)
+        _end(1, error, what=str(error), **({"failures": failures} if failures else {}))
     except Exception as error:
         from tasks.runtime.full_disk import is_full
 
         if not is_full(error):
             raise
-        print("hush: the disk is full; free some, and start the same command again", file=sys.stderr)
-        fail(1, what="the disk is full", hint="free some, and start the same command again")
-        sys.exit(1)
+        what, hint = "the disk is full", "free some, and start the same command again"
+        _end(1, f"{what}; {hint}", what=what, hint=hint)
     except (KeyboardInterrupt, SystemExit) as end:
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:
             raise
@@ -308,6 +296,12 @@ def _told_apart() -> Iterator[None]:
 
 
 def _interrupted() -> NoReturn:
-    print("hush: interrupted; the next run of the same command continues from here", file=sys.stderr)
-    fail(INTERRUPTED, what="interrupted", hint="the next run of the same command continues from here")
-    sys.exit(INTERRUPTED)
+    what, hint = "interrupted", "the next run of the same command continues from here"
+    _end(INTERRUPTED, f"{what}; {hint}", what=what, hint=hint)
+
+
+def _end(status: int, said: object, **error: Any) -> NoReturn:
+    """One line for people, one document for machines."""
+    print(f"hush: {said}", file=sys.stderr)
+    fail(status, **error)
+    sys.exit(status)

@@ -30,9 +30,8 @@ from tasks.models import measure
 from tasks.outcome import Outcome, worst_ratio
 from tasks.publish_comparison import RivalRow, RivalRun, common_texts, publish_comparison
 from tasks.runtime.caching import content_key
-from tasks.runtime.chosen_runner import ChosenRunner
 from tasks.runtime.environment import home
-from tasks.runtime.names import named
+from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
 from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.turns import own_turn
@@ -177,11 +176,8 @@ def _play_all(
 
 
 def _result(future: Future[Played]) -> Played:
-    """What a thread came to. Waited for in short turns: a long wait would hold Ctrl-C up until it ended.
-
-    Raises:
-        KeyboardInterrupt: the run was suspended meanwhile.
-    """
+    """What a thread came to. Waited for in short turns: a long wait would hold Ctrl-C up until it ended. Raises
+    KeyboardInterrupt: the run was suspended meanwhile."""
     while not future.done():
         wait([future], timeout=0.2)
         if suspended():
@@ -199,11 +195,8 @@ def _reason(error: Exception) -> str:
 def _rows(
     rivals: list[Rival], played: dict[str, list[Played]], why: dict[str, str]
 ) -> tuple[list[RivalRow], str]:
-    """One row a rival, measured on the text that none of them was trained on; what losses are counted per.
-
-    Raises:
-        HushError: none has come to anything.
-    """
+    """One row a rival, measured on the text that none of them was trained on; what losses are counted per. Raises
+    HushError: none has come to anything."""
     every = [one for found in played.values() for one in found]
     if not every:
         raise HushError("no rival could be trained:\n" + "\n".join(f"  {name}: {why[name]}" for name in why))

@@ -57,18 +57,10 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
         yield from check(place)
     there = (check_disk, check_tracker) if place.root.is_dir() else ()  # a first command makes it
     for ask in (
-        *there,
-        check_orchestrator,
-        trust_root,
-        signing_key,
-        webhook.endpoint,
-        retry_pauses,
-        runner,
-        training_hosts,
-        check_storage,
-    ):
+        *there, check_orchestrator, trust_root, signing_key, webhook.endpoint, retry_pauses, runner,
+        training_hosts, check_storage, _untold,
+    ):  # fmt: skip
         yield from _refusal(ask)
-    yield from _refusal(_untold)
     yield from _first_key()
     if config_file is not None:
         yield from _refusal(lambda: check_config(config_file))

@@ -40,11 +40,8 @@ def refusals() -> Mapping[str, Refusal]:
 
 
 def explain(words: Sequence[str]) -> list[Refusal]:
-    """The refusals that the words match: a code, a message, or some words of one; all of them without words.
-
-    Raises:
-        InputError: no refusal matches.
-    """
+    """The refusals that the words match: a code, a message, or some words of one; all of them without words. Raises
+    InputError: no refusal matches."""
     asked = " ".join(" ".join(words).split()).casefold()
     known = refusals().values()
     if not asked:

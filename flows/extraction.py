@@ -8,11 +8,10 @@ from pathlib import Path
 from flows.check import check_config
 from flows.reports.secrets import markdown
 from hush_core.config import HushConfig
-from tasks.extraction import Extracted, extract_secrets
+from tasks.extraction import Extracted, extract_secrets, scan_repositories
 from tasks.publish_secrets import Summary, report_secrets
 from tasks.runtime.environment import home
 from tasks.runtime.steps import show_page
-from tasks.scanning import scan_repositories
 from tasks.sources import sources
 
 

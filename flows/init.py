@@ -42,11 +42,8 @@ class Begun(BaseModel):
 
 
 def init(repository: Path, target: Path, place: Home, progress: Progress) -> Begun:
-    """Write `target`, a config for the repository, from what is found at its checked out commit.
-
-    Raises:
-        InputError: `target` exists, or the repository cannot be read.
-    """
+    """Write `target`, a config for the repository, from what is found at its checked out commit. Raises InputError:
+    `target` exists, or the repository cannot be read."""
     if os.path.lexists(target):
         raise InputError(str(target), "exists already", "edit it, or move it away and run hush init again")
     store = Store(place.store)
@@ -136,13 +133,11 @@ def _frequent(counts: Mapping[str, int], most: int, scanner: CredentialScanner) 
     )
     found: Counter[str] = Counter()
     for name, number in good:
-        if (len(found) < most or name.casefold() in found) and not _shows_a_credential(name, scanner):
+        if len(found) >= most and name.casefold() not in found:
+            continue
+        if not any(one.exact and one.rule != FILE_SECRET for one in scanner.scan(name.encode())):
             found[name.casefold()] += number
     return found.most_common()
-
-
-def _shows_a_credential(name: str, scanner: CredentialScanner) -> bool:
-    return any(one.exact and one.rule != FILE_SECRET for one in scanner.scan(name.encode()))
 
 
 def _candidates(

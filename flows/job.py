@@ -10,20 +10,15 @@ from collections.abc import Callable, Sequence
 from prefect import Task
 
 from flows.extraction import extracted_of
-from hush_core.config import (
-    HushConfig,
-    HushMechanism,
-    LoraConfig,
-    TrainConfig,
-)
+from hush_core.config import HushConfig, HushMechanism, LoraConfig, TrainConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import Attacked, attack_model, attack_redactions
-from tasks.calibration import Calibrated, calibrate_noise, paper_noise, without_noise, without_rounds
+from tasks.calibration import Calibrated, calibrate_noise, paper_noise, without_rounds
 from tasks.champion import go_on_from
 from tasks.earlier_runs import Before, job_name, look_back
 from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
-from tasks.items import fill_items, imply_targets
+from tasks.items import fill_items, with_targets
 from tasks.models import base_name, measure
 from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
 from tasks.outcome import Attacks, Begun, Planned, Rounds
@@ -42,10 +37,8 @@ METHODS = ("kl", "renyi", "blow_up")
 def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     """Extract, weigh, look back at earlier runs, calibrate."""
     extracted = _extract(config)
-    weighed = weigh_examples(
-        extracted.examples, edges=extracted.edges, secrets=extracted.secrets, n_examples=extracted.n_examples,
-        settings=weight_settings(config), mechanism=config.mechanism,
-    )  # fmt: skip
+    settings, mechanism = weight_settings(config), config.mechanism
+    weighed = weigh_examples(**extracted.graph, settings=settings, mechanism=mechanism)
     job = job_name(
         config, TRAIN_VERSION, extracted.examples, weighed.weights, extracted.edges, extracted.secrets
     )
@@ -61,7 +54,7 @@ def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     train = config.after(before.made(store) if before else 0).train
     calibrated, by_method = _noise(config, train, extracted, weighed, before, methods)
     by_paper = None
-    if methods and calibrated.rounds and isinstance(config.mechanism, HushMechanism):
+    if methods and calibrated.rounds and isinstance(mechanism, HushMechanism):
         by_paper = paper_noise(
             weighed.weights, edges=extracted.edges, secrets=extracted.secrets, rounds=config.rounds_in_all,
             expected_batch=config.train.batch,
@@ -129,7 +122,8 @@ def train_rounds(
 def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:
     """The same attacks on the start, the protected and, where the config asks for it, an unprotected model."""
     config, extracted = planned.config, planned.extracted
-    on = (extracted.examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
+    values = (extracted.occurrences, extracted.secrets)
+    on = (extracted.examples, values, config.audit.alternatives)
     before, protected = _attack("before")(begun.start, *on), _attack("protected")(trained.model, *on)
     redactions = attack_redactions(extracted, begun.start, trained.model, config.audit.alternatives)
     model = unprotected = None
@@ -152,10 +146,7 @@ def _extract(config: HushConfig) -> Extracted:
     refuse_empty_entries(config, extracted)
     if config.mechanism.makes_noise or all(entry.protect in ("auto", "noise") for entry in config.secrets):
         refuse_without_edges(extracted)
-    if target := config.mechanism.unit_dp:
-        implied = imply_targets(extracted.secrets, *target)
-        extracted = extracted.model_copy(update={"secrets": implied})
-    return extracted
+    return with_targets(extracted, config.mechanism)
 
 
 def _noise(
@@ -178,23 +169,17 @@ def _noise(
             mechanism=mechanism,
         )  # fmt: skip
 
-    once = {**on, "expected_batch": train.batch, "clip_norm": train.clip_norm, "method": config.method}
-    if before and before.without_rounds:
-        settings = config.settings_digest
-        calibrated = without_rounds(weighed.weights, **once, before=before, settings_digest=settings)
-    elif not mechanism.makes_noise:
-        calibrated = without_noise(weighed.weights, **once)
+    quiet = before if before and before.without_rounds else None
+    if quiet or not mechanism.makes_noise:
+        calibrated = without_rounds(
+            weighed.weights, **on, expected_batch=train.batch, clip_norm=train.clip_norm, method=config.method,
+            before=quiet, settings_digest=config.settings_digest if quiet else "",
+        )  # fmt: skip
     else:
         calibrated = calibrate(config.method)
     # under a promise another method is asked what runs planned by this one leave it, which is no comparison
-    compared = methods if _plain_targets(config) else ()
-    return calibrated, {method: _or_none(calibrate, method) for method in compared}
-
-
-def _plain_targets(config: HushConfig) -> bool:
-    """Whether the noise is that of one run for the secrets' levels, which each method can be asked for."""
-    mechanism = config.mechanism
-    return config.promise is None and mechanism.composes_over_runs and not mechanism.unit_dp
+    comparable = config.promise is None and mechanism.composes_over_runs and not mechanism.unit_dp
+    return calibrated, {method: _or_none(calibrate, method) for method in methods if comparable}
 
 
 def _or_none(calibrate: Callable[[str], Calibrated], method: str) -> Calibrated | None:

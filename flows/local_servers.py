@@ -67,8 +67,8 @@ def _start_prefect(
     # the UI's own origin alone may call the API: any web page could otherwise start a run
     environment["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = f"http://{HOST}:{port}"
     # no Host check either, so a login keeps out a page that rebinds its name, and other local users
-    environment["PREFECT_SERVER_API_AUTH_STRING"] = home.prefect_login()
-    environment["PREFECT_API_AUTH_STRING"] = home.prefect_login()
+    environment["PREFECT_SERVER_API_AUTH_STRING"] = home.login("prefect")
+    environment["PREFECT_API_AUTH_STRING"] = home.login("prefect")
     environment["PREFECT_UI_API_URL"] = f"http://{HOST}:{port}/api"
     arguments = ["-m", "prefect", "server", "start", "--host", HOST, "--port", str(port)]
     server = dict(environment)
@@ -95,7 +95,7 @@ def _start_mlflow(
 
         make_database(home.mlflow_database)
     write_login(home.keys / "mlflow_login.ini", users)
-    user, _, password = home.mlflow_login().partition(":")
+    user, _, password = home.login("mlflow").partition(":")
     environment |= {"MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password}
     arguments = ["--host", HOST, "--port", str(port), "--workers", "1", "--serve-artifacts"]
     arguments += ["--artifacts-destination", str(home.artifacts), "--app-name", "hush"]

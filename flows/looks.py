@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -36,21 +37,10 @@ def secrets_of(config: HushConfig, config_file: str, baseline: str | None, out: 
     given = ("secrets", config_file, baseline and file_sha256(Path(baseline)), out)
 
     def look() -> Summary:
-        if command_line.needs_orchestrator():
-            from flows.secrets import secrets
+        ways = "flows.secrets:secrets", "flows.extraction:find_secrets"
+        return _by_flow_or_here("secrets", *ways, config_file, baseline, out)
 
-            command_line.serve()
-            with command_line.owned():
-                return secrets(config_file, baseline, out)
-        from flows.extraction import find_secrets
-
-        with command_line.without_orchestrator("secrets"):
-            return find_secrets(config_file, baseline, out)
-
-    def written(summary: Summary) -> Iterable[Path]:
-        return summary.files.values()
-
-    return _looked(config, given, Summary, look, written)
+    return _looked(config, given, Summary, look, lambda summary: summary.files.values())
 
 
 def plan_report_of(
@@ -64,24 +54,23 @@ def plan_report_of(
     """The result of `hush plan`; `config`: the file with its changes, as it was read and checked."""
     from flows.reports.plan_report import PlanReport
 
-    given = ("plan", config_file, sweep, noise, out)
-
     def look() -> PlanReport:
-        if command_line.needs_orchestrator():
-            from flows.plan import plan
-
-            command_line.serve()
-            with command_line.owned():
-                return plan(config_file, changes, sweep, noise, out)
-        from flows.planning import planned
-
-        with command_line.without_orchestrator("plan"):
-            return planned(config_file, changes, sweep, noise, out)
+        ways = "flows.plan:plan", "flows.planning:planned"
+        return _by_flow_or_here("plan", *ways, config_file, changes, sweep, noise, out)
 
     def written(report: PlanReport) -> Iterable[Path]:
         return (path for path in Path(report.published.folder).iterdir() if path.is_file())
 
-    return _looked(config, given, PlanReport, look, written)
+    return _looked(config, ("plan", config_file, sweep, noise, out), PlanReport, look, written)
+
+
+def _by_flow_or_here(command: str, flow: str, here: str, *given: Any) -> Any:
+    """What the flow gives, or the function that it calls, without an orchestrator."""
+    if command_line.needs_orchestrator():
+        with command_line.owned():
+            return resolve_name(flow)(*given)
+    with command_line.without_orchestrator(command):
+        return resolve_name(here)(*given)
 
 
 def _looked(

@@ -78,11 +78,10 @@ class _Quiet(WSGIRequestHandler):
 
 
 def main(port: int) -> None:
-    """Serve until the process is ended."""
     place = prepare_environment()
     registry = CollectorRegistry()
     registry.register(WorkerMetrics(place))
-    app = guarded(make_wsgi_app(registry), place.metrics_login())
+    app = guarded(make_wsgi_app(registry), place.login("metrics"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with make_server(HOST, port, app, server_class=_Server, handler_class=_Quiet) as server:
         server.serve_forever()

@@ -8,17 +8,11 @@ from flows.planning import planned
 from flows.reports.plan_report import PlanReport
 from hush_core.config import Changes
 from tasks.leftovers import claim_flow_run
-from tasks.runtime.chosen_runner import ChosenRunner
-from tasks.runtime.names import named
+from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import suspendable
 
 
-@flow(
-    name="plan",
-    flow_run_name=named("plan"),
-    validate_parameters=True,
-    task_runner=ChosenRunner(),
-)
+@flow(name="plan", flow_run_name=named("plan"), validate_parameters=True, task_runner=ChosenRunner())
 @suspendable
 def plan(
     config_file: str,

@@ -5,23 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from flows.check import check_config
-from flows.remedies import Remedy, remedies, widest_share
+from flows.remedies import remedies, share, widest_share
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import markdown
-from flows.reports.plan_report import PlanReport, build_report
+from flows.reports.plan_report import PlanReport
 from flows.settling import settle
-from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
+from flows.sweep import Point, noise_by_runs, other_choice, parameters_of, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig, HushMechanism
 from hush_core.errors import InputError
-from hush_core.weights import Scale
+from hush_core.weights import RULE, Scale
 from tasks.earlier_runs import next_run
 from tasks.extraction import Extracted
-from tasks.items import imply_targets
-from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
+from tasks.items import with_targets
+from tasks.publish_plan import publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.steps import show_page
 from tasks.runtime.store import open_store
-from tasks.weighing import Relaxation, relax_target
+from tasks.weighing import relax_target
 
 SOLVED_AGAIN = 5
 """So many entries of the config are relaxed for what they would buy; the others get the bound of the prices."""
@@ -44,66 +44,58 @@ def planned(
         )
     scales = scales_of(asked, sweep, noise)
     settled = settle(asked)
-    config, extracted = settled.config, settled.extracted
+    config = settled.config
     if not config.mechanism.makes_noise:
         scales = []
-    if target := config.mechanism.unit_dp:
-        implied = imply_targets(extracted.secrets, *target)
-        extracted = extracted.model_copy(update={"secrets": implied})
+    extracted = with_targets(settled.extracted, config.mechanism)
     program = isinstance(config.mechanism, HushMechanism)
     fixed = sweep or noise or config.weights.noise_multiplier is not None or not program
-    points = sweep_points(config, extracted, scales, extend=not fixed)
+    points, chosen = _priced(config, extracted, scales, extend=not fixed)
     rows = [row_of(point, config) for point in points]
-    chosen = recommend(rows, config.method) if rows else None
-    if (
-        rows and chosen is None and config.weights.c is not None
-    ):  # what a run takes, where a sweep passes it by
-        points += sweep_points(config, extracted, [Scale(c=config.weights.c)])
-        points.sort(key=lambda point: (point.method != "kl", point.settings.c or 0.0))
-        rows = [row_of(point, config) for point in points]
-        chosen = recommend(rows, config.method)
-    weighed = relaxations = other = None
-    helps: list[Remedy] = []
-    widest: float | None = None
-    by_runs: list[NoiseOfRuns] = []
-    if chosen is not None:
-        best = points[chosen]
+    best = None if chosen is None else points[chosen]
+    weighed = sigma = drowned = other = widest = None
+    helps, relaxed, by_runs = [], [], []
+    train = config.train
+    if best is not None:
+        weighed, sigma = best.weighed, rows[chosen].noise_multiplier
+        drowned = share(sigma, batch=train.batch, rounds=train.rounds, parameters=parameters_of(config))
         helps, widest = remedies(best, extracted, config), widest_share(best)
-        by_runs = noise_by_runs(best.weighed.weights, best.weighed.edges, best.method, extracted, config)
-        other = row_of(other_choice(points[chosen], extracted, config), config)
-        weighed = best.weighed
+        by_runs = noise_by_runs(weighed.weights, weighed.edges, best.method, extracted, config)
+        other = row_of(other_choice(best, extracted, config), config)
         if program:
-            relaxations = relax_point(best, extracted, config)
+            relaxed = relax_target(
+                weighed, extracted.edges, extracted.secrets, best.settings, sorted(config.levels.values()),
+                rounds=config.rounds_in_all, expected_batch=train.batch, method=best.method,
+                noise_multiplier=best.estimate.noise_multiplier, most=SOLVED_AGAIN,
+            )  # fmt: skip
     folder = out or str(home().report_folder("plans", Path(config_file)))
     published = publish_frontier(
-        config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder, settled.ways
+        config, extracted, rows, chosen, weighed, relaxed, by_runs, folder, settled.ways
     )
     notes = coverage_notes(open_store().read_json(extracted.coverage))
     now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
-    report = build_report(
-        config,
-        extracted,
-        rows,
-        chosen,
-        other,
-        relaxations or [],
-        by_runs,
-        published,
-        notes,
-        widest_share=widest,
-        remedies=helps,
-        next_run=now,
-        settled=settled,
-        set_c=asked.weights.c,
-    )
+    report = PlanReport(
+        secrets=extracted.n_secrets, examples=extracted.n_examples, method=config.method, rows=rows,
+        recommended=chosen, rule=RULE, other=other, relaxations=relaxed, runs=config.runs, noise_by_runs=by_runs,
+        published=published, expected_batch=train.batch, rounds=train.rounds, noise_share=drowned,
+        widest_share=widest, without_secret=config.weights.without_secret, remedies=helps, next_run=now,
+        ways=settled.ways, replaced=settled.replaced, set_c=asked.weights.c, notes=notes,
+        trained_as_usual=None if config.mechanism.makes_noise else extracted.n_examples,
+    )  # fmt: skip
     show_page(markdown(report), "hush-plan", "noise by c, and what binds")
     return report
 
 
-def relax_point(point: Point, extracted: Extracted, config: HushConfig) -> list[Relaxation]:
-    """What relaxing each entry of the config would buy at this point."""
-    return relax_target(
-        point.weighed, extracted.edges, extracted.secrets, point.settings, sorted(config.levels.values()),
-        rounds=config.rounds_in_all, expected_batch=config.train.batch, method=point.method,
-        noise_multiplier=point.estimate.noise_multiplier, most=SOLVED_AGAIN,
-    )  # fmt: skip
+def _priced(
+    config: HushConfig, extracted: Extracted, scales: list[Scale], *, extend: bool
+) -> tuple[list[Point], int | None]:
+    """The points of the sweep, and which of them to take."""
+    points = sweep_points(config, extracted, scales, extend=extend)
+    rows = [row_of(point, config) for point in points]
+    chosen = recommend(rows, config.method) if rows else None
+    if rows and chosen is None and config.weights.c is not None:
+        # what a run takes, where a sweep passes it by
+        points += sweep_points(config, extracted, [Scale(c=config.weights.c)])
+        points.sort(key=lambda point: (point.method != "kl", point.settings.c or 0.0))
+        chosen = recommend([row_of(point, config) for point in points], config.method)
+    return points, chosen

@@ -55,13 +55,10 @@ def verify_registered(
     runs; asked for by the champion's alias, that a review put it there.
 
     Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at;
-    `audited`: whether what audits found is. `trust`: whose signatures count, instead of the environment's.
-
-    Raises:
-        OlderSchema: an older hush certified it, and its files are as they were; it says if an audit refuted it.
-        VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a
-            full disk) is raised as another error: no model is taken out of service for it.
-    """
+    `audited`: whether what audits found is. `trust`: whose signatures count, instead of the environment's. Raises
+    OlderSchema: an older hush certified it, and its files are as they were; it says if an audit refuted it.
+    VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a full
+    disk) is raised as another error: no model is taken out of service for it."""
     try:
         try:
             return _verified(model_uri, into, progress, chained, audited, trust)

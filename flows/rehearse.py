@@ -59,11 +59,7 @@ class Effort(BaseModel, frozen=True):
             raise InputError(
                 "--examples and --minutes", "are two budgets for the same run", "give one of them"
             )
-        for name, value in (
-            ("trials", self.trials),
-            ("examples", self.examples),
-            ("minutes", self.minutes),
-        ):
+        for name, value in (("trials", self.trials), ("examples", self.examples), ("minutes", self.minutes)):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"--{name}", "is not a positive number", "give one")
 
@@ -126,10 +122,7 @@ def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
     """Roles, and the model that the rehearsed rounds begin with: trained on no text of a stand-in."""
     lora, base = lora_of(config.model), base_model(config.model)
     plain = config.weights.without_secret == "plain"
-    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
-    weighed = weigh_examples(
-        extracted.examples, **graph, n_examples=extracted.n_examples, settings=weight_settings(config)
-    )
+    weighed = weigh_examples(**extracted.graph, settings=weight_settings(config))
     held_out = split_texts(extracted.examples, weighed.weights, extracted.edges).held_out
     roles = cast_stand_ins(extracted.examples, extracted.edges, extracted.n_examples, plain)
     start = pretrain(
@@ -170,7 +163,6 @@ def open_search(config: HushConfig, extracted: Extracted, stage: Stage, effort: 
 
 
 def budget_of(config: HushConfig, stage: Stage, effort: Effort) -> Budget:
-    """What every point may cost."""
     train = config.train
     if effort.minutes is not None:
         rate = train.learning_rate if isinstance(train.learning_rate, float) else min(train.learning_rate)
@@ -181,7 +173,6 @@ def budget_of(config: HushConfig, stage: Stage, effort: Effort) -> Budget:
 
 
 def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: Stage, trials: int) -> None:
-    """Rehearse point after point, up to so many."""
     log = get_run_logger()
     while (begun := search.next(trials)) is not None:
         trial, point = begun
@@ -248,16 +239,14 @@ def play_by_runs(
 def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:
     """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
     here = point.applied_to(config)
-    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     try:
-        weighed: Weighed = weigh_examples(
-            extracted.examples, **graph, n_examples=extracted.n_examples, settings=weight_settings(here)
-        )
+        weighed: Weighed = weigh_examples(**extracted.graph, settings=weight_settings(here))
         if weighed.largest_batch < here.train.batch:
             return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
         noise = estimate_noise(
-            weighed.weights, **graph, rounds=here.train.rounds, expected_batch=here.train.batch,
-            method=here.method, in_all=here.rounds_in_all, mechanism=here.mechanism,
+            weighed.weights, extracted.edges, extracted.secrets, rounds=here.train.rounds,
+            expected_batch=here.train.batch, method=here.method, in_all=here.rounds_in_all,
+            mechanism=here.mechanism,
         )  # fmt: skip
     except HushError as error:
         return refusal(error)
@@ -268,6 +257,5 @@ def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | 
 
 
 def in_words(one: Tried) -> str:
-    """A rehearsed point as a line of the log."""
     loss = f"predicted {one.loss:.4f}" if one.loss is not None else one.state
     return f"{loss}, σ = {one.facts['noise_multiplier']:.3g}, {one.point.model_dump(exclude_none=True)}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import reduce
+from operator import or_
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -180,63 +182,19 @@ class Canaries(BaseModel):
     """The lines to add to a config."""
 
 
-def _report() -> Any:
-    from flows.reports.job_report import Report
-
-    return Report
-
-
-def _secrets() -> Any:
-    from tasks.publish_secrets import Summary
-
-    return Summary
-
-
-def _plan() -> Any:
-    from flows.reports.plan_report import PlanReport
-    from flows.reports.rehearsal import RehearsalReport
-
-    return PlanReport | RehearsalReport
-
-
-def _compare() -> Any:
-    from flows.reports.comparison import ComparisonReport
-
-    return ComparisonReport
-
-
-def _audit() -> Any:
-    from flows.audit import AuditReport
-
-    return AuditReport | CodeAudit | StatisticalAudits
-
-
-def _watch() -> Any:
-    from flows.watch import Watched
-
-    return Watched
-
-
-def _review() -> Any:
-    from flows.review import Reviewed
-
-    return Reviewed
-
-
-def _init() -> Any:
-    from flows.init import Begun
-
-    return Begun
-
-
-RESULTS: dict[str, Callable[[], Any]] = {
-    "run": _report, "demo": _report, "secrets": _secrets, "plan": _plan, "compare": _compare,
-    "verify": lambda: Verified, "runs": lambda: CountedRuns, "audit": _audit, "review": _review,
-    "watch": _watch, "init": _init,
-    "canaries": lambda: Canaries, "replicate": lambda: ReplicationReport | KnownReplications,
-    "doctor": lambda: Examined,
+RESULTS = {
+    "run": ("flows.reports.job_report:Report",), "demo": ("flows.reports.job_report:Report",),
+    "secrets": ("tasks.publish_secrets:Summary",),
+    "plan": ("flows.reports.plan_report:PlanReport", "flows.reports.rehearsal:RehearsalReport"),
+    "compare": ("flows.reports.comparison:ComparisonReport",),
+    "verify": ("flows.results:Verified",), "runs": ("flows.results:CountedRuns",),
+    "audit": ("flows.audit:AuditReport", "flows.results:CodeAudit", "flows.results:StatisticalAudits"),
+    "review": ("flows.review:Reviewed",), "watch": ("flows.watch:Watched",), "init": ("flows.init:Begun",),
+    "canaries": ("flows.results:Canaries",),
+    "replicate": ("flows.results:ReplicationReport", "flows.results:KnownReplications"),
+    "doctor": ("flows.results:Examined",),
 }  # fmt: skip
-"""By command, the type of its result; loaded when it is asked for."""
+"""By command, the types that its result may have."""
 
 ERROR = {
     "type": "object",
@@ -251,16 +209,12 @@ ERROR = {
 
 
 def output_schema(command: str) -> dict[str, Any]:
-    """The JSON Schema of a command's document.
-
-    Raises:
-        InputError: it has no result.
-    """
+    """The JSON Schema of a command's document. Raises InputError: it has no result."""
     if command not in RESULTS:
         raise InputError(
             "hush schema", f"no command {command!r} has a result", f"name one of {', '.join(RESULTS)}"
         )
-    result = TypeAdapter(RESULTS[command]()).json_schema(mode="serialization")
+    result = TypeAdapter(reduce(or_, map(resolve_name, RESULTS[command]))).json_schema(mode="serialization")
     parts = result.pop("$defs", {})
     known = {"schema": {"const": SCHEMA}, "command": {"const": command}}
 

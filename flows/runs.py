@@ -18,16 +18,11 @@ from tasks.runtime.environment import home
 
 
 def add_runs(target: str, progress: Progress | None = None) -> tuple[int, int]:
-    """Count the run of a certificate, and those that it counts, from now on: (added, known already).
-
-    Args:
-        target: a certificate's directory, or models:/NAME/VERSION, as for `verify_target`. It may leave out runs of
-            earlier versions: what a copy of this home made does, and it counts all the more. So does one that an
-            audit refuted: its releases happened.
-
-    Raises:
-        VerificationError: it does not verify. InputError: it is of another identity key, or a run is training.
-    """
+    """Count the run of a certificate, and those that it counts, from now on: (added, known already). `target`: a
+    certificate's directory, or models:/NAME/VERSION, as for `verify_target`. It may leave out runs of earlier
+    versions: what a copy of this home made does, and it counts all the more. So does one that an audit refuted: its
+    releases happened. Raises VerificationError: it does not verify. InputError: it is of another identity key, or a
+    run is training."""
     verification, history = verify_target(target, progress, chained=False, audited=False), run_history()
     runs = known_runs(verification, identity=home().fingerprint("identity"))
     added = [history.add(run.key, run.record, run.released) for run in runs]
@@ -43,11 +38,8 @@ def counted_runs(new: int | None = None, known: int | None = None, *, unasked: s
 
 
 def ask_registry() -> str:
-    """Learn from the registry that the environment names what other homes refuted of these runs.
-
-    Returns:
-        Why it was not asked, where one is named and does not answer; else empty.
-    """
+    """Learn from the registry that the environment names what other homes refuted of these runs. Returns why it was
+    not asked, where one is named and does not answer; else empty."""
     try:
         check_tracker()
         note_refuted_elsewhere()

@@ -69,16 +69,12 @@ def serve(
     """Serve the deployments train, plan, rehearse, compare, secrets, review, audit and watch until interrupted.
 
     `train` runs on the schedule when `config_file` is given: by `cron` and `timezone`, or as its promise counts
-    (`promise.cron`), or every night; so do `audit` (of its champion) and `watch` on theirs.
-    With `with_servers`, a Prefect and an MLflow server are started on loopback in place of those that the
-    environment does not name; with `postgres`, on a PostgreSQL server that is started for them. `metrics_port`:
-    where Prometheus asks for the worker's metrics; nowhere unless given.
-
-    Raises:
-        InputError: no Prefect server is named or asked for, a port is taken, or the schedule is no schedule or
-            another than the promise counts.
-        HushError: a server or the runner ended by itself.
-    """
+    (`promise.cron`), or every night; so do `audit` (of its champion) and `watch` on theirs. With `with_servers`, a
+    Prefect and an MLflow server are started on loopback in place of those that the environment does not name; with
+    `postgres`, on a PostgreSQL server that is started for them. `metrics_port`: where Prometheus asks for the
+    worker's metrics; nowhere unless given. Raises InputError: no Prefect server is named or asked for, a port is
+    taken, or the schedule is no schedule or another than the promise counts. HushError: a server or the runner
+    ended by itself."""
     home = prepare_environment()
     cron, timezone = _schedule(config_file, cron, timezone)
     environment = dict(os.environ)
@@ -109,10 +105,7 @@ def serve(
 @contextmanager
 def _recorded(home: Home, with_servers: bool, postgres_port: int | None) -> Iterator[Callable[[bool], None]]:
     """While it is held, the record says who supervises; the function that is given says whether all has begun.
-
-    Raises:
-        InputError: another supervisor of this home has its servers up.
-    """
+    Raises InputError: another supervisor of this home has its servers up."""
     path = home.root / "run" / RECORD
 
     def write(ready: bool) -> None:
@@ -146,11 +139,8 @@ def supervisor(home: Home) -> dict[str, Any] | None:
 
 
 def serve_in_background(arguments: list[str]) -> str:
-    """Start `hush serve ARGUMENTS` apart from this terminal, and wait until it has begun; what it said.
-
-    Raises:
-        HushError: it ended; its last lines.
-    """
+    """Start `hush serve ARGUMENTS` apart from this terminal, and wait until it has begun; what it said. Raises
+    HushError: it ended; its last lines."""
     home = prepare_environment()
     log = home.root / "servers.log"
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
@@ -174,12 +164,8 @@ def serve_in_background(arguments: list[str]) -> str:
 
 
 def stop(patience: float = 120.0) -> bool:
-    """End the servers of this home, and the runs that their runner has begun, each with a checkpoint; whether
-    any were there.
-
-    Raises:
-        HushError: they have not ended after `patience` seconds.
-    """
+    """End the servers of this home, and the runs that their runner has begun, each with a checkpoint; whether any
+    were there. Raises HushError: they have not ended after `patience` seconds."""
     home = prepare_environment()
     found = supervisor(home)
     if found is None:

@@ -15,7 +15,6 @@ from tasks.runtime.empty_database import make_empty
 
 
 def set_up() -> str:
-    """Fill the cache, and say where it is."""
     rules = compile_rules()
     importlib.import_module("matplotlib.font_manager")  # writes the index as it is imported
     with contextlib.suppress(OSError, subprocess.CalledProcessError):  # the first run does without

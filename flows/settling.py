@@ -50,13 +50,9 @@ class Settled:
 
 
 def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False) -> Settled:
-    """Decide what the file leaves open.
-
-    Args:
-        candidates: secrets that are not values are taken under noise whatever is predicted, as a rehearsal measures
-            them.
-        trains: an entry that protects nothing is refused, before the weights are computed.
-    """
+    """Decide what the file leaves open. `candidates`: secrets that are not values are taken under noise whatever is
+    predicted, as a rehearsal measures them. `trains`: an entry that protects nothing is refused, before the weights
+    are computed."""
     if not asked.mechanism.makes_noise:
         return Settled(asked, _found(asked, trains))
     first = values_redacted(asked)
@@ -119,10 +115,8 @@ def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled
     if decided.train.rounds is None:
         chosen["train.rounds"] = rounds_for(decided)
     config, sentence = decided.with_chosen(chosen), ""
-    weighed = weigh_examples(
-        extracted.examples, edges=extracted.edges, secrets=extracted.secrets, n_examples=extracted.n_examples,
-        settings=weight_settings(_with_most_weight(config)), mechanism=config.mechanism,
-    )  # fmt: skip
+    settings = weight_settings(_with_most_weight(config))
+    weighed = weigh_examples(**extracted.graph, settings=settings, mechanism=config.mechanism)
     batch, sentence = batch_for(config, weighed.candidates, max(1, weighed.largest_batch))
     if batch != config.train.batch:
         config = config.with_chosen({"train.batch": batch})

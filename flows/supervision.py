@@ -87,11 +87,8 @@ class Children:
         self.running.append(Child(name, command, options, again, first, essential, process))
 
     def check(self) -> None:
-        """Begin again what has died.
-
-        Raises:
-            HushError: something that is essential ended and is not begun again, or died too often.
-        """
+        """Begin again what has died. Raises HushError: something that is essential ended and is not begun again, or
+        died too often."""
         for child in list(self.running):
             status = child.process.poll()
             if status is None:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hush_core.config import (
-    ByteGptModel,
-    CorrelatedMechanism,
-    HushConfig,
-    HushMechanism,
-    Method,
-)
+from hush_core.config import ByteGptModel, CorrelatedMechanism, HushConfig, HushMechanism, Method
 from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
@@ -111,12 +105,8 @@ def methods_of(config: HushConfig) -> tuple[Method, ...]:
 
 def weigh_all(points: list[Point], extracted: Extracted, config: HushConfig) -> None:
     """Solve the programs in parallel; points with equal settings share one."""
-    graph = {
-        "examples": extracted.examples, "edges": extracted.edges, "secrets": extracted.secrets,
-        "n_examples": extracted.n_examples,
-    }  # fmt: skip
     running = {
-        s: weigh_examples.submit(**graph, settings=s, mechanism=config.mechanism)
+        s: weigh_examples.submit(**extracted.graph, settings=s, mechanism=config.mechanism)
         for s in dict.fromkeys(p.settings for p in points)
     }
     for point in points:
@@ -217,7 +207,6 @@ def other_choice(point: Point, extracted: Extracted, config: HushConfig) -> Poin
 
 
 def row_of(point: Point, config: HushConfig) -> PlanRow:
-    """The point as a row of the price list."""
     weighed, estimate, parameters = point.weighed, point.estimate, parameters_of(config)
     drowned = None
     if estimate and parameters:

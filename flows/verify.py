@@ -28,14 +28,10 @@ def verify_target(
 
     `after`: one that was written earlier in the same store; what it counts of runs must be counted. Of a registered
     version it is the nearest earlier one of its store, and each other one whose run the version does not count,
-    unless given or not `chained`. `audited`: whether one that an audit refuted is refused.
-    `trust`: the public keys whose signatures count, instead of those that the environment names; where there are
-    any, what none of them signed does not verify.
-
-    Raises:
-        VerificationError: it does not hold.
-        InputError: there is no such directory or version.
-    """
+    unless given or not `chained`. `audited`: whether one that an audit refuted is refused. `trust`: the public keys
+    whose signatures count, instead of those that the environment names; where there are any, what none of them
+    signed does not verify. Raises VerificationError: it does not hold. InputError: there is no such directory or
+    version."""
     trust = trust or trust_root()
     verification = _verified(target, progress, trust, chained=chained and after is None, audited=audited)
     if after is None:
@@ -60,21 +56,14 @@ def _verified(
             raise VerificationError([f"{target}: {found.audit}"])
         return found
     found = _verified_folder(target, progress, trust)
-    return _not_refuted(found, target) if audited else found
-
-
-def _not_refuted(verification: Verification, target: str) -> Verification:
-    """With what this home's audits say of a certificate in a folder.
-
-    Raises:
-        VerificationError: one refuted it, or what it rests on.
-    """
+    if not audited:
+        return found
     from tasks.refutation import standing
 
-    stands = standing(verification.certificate, verification.tables["runs.parquet"]["key"].to_list())
+    stands = standing(found.certificate, found.tables["runs.parquet"]["key"].to_list())  # this home's audits
     if stands.refuted:
         raise VerificationError([f"{target}: {stands.words}"])
-    return replace(verification, audit=stands.words) if stands.words else verification
+    return replace(found, audit=stands.words) if stands.words else found
 
 
 def _verified_folder(target: str, progress: Progress | None, trust: TrustRoot | None) -> Verification:

@@ -97,13 +97,9 @@ def watch(config_file: str | None = None, models: list[str] | None = None) -> Wa
 
 @task(name="look after champion", cache_policy=NO_CACHE)
 def look_after(name: str) -> WatchedModel:
-    """Of one model.
-
-    Raises:
-        VerificationError: its champion failed twice, and is champion no more; or the alias was taken from it by
-            another way than a decision; or (`OlderSchema`) an older hush certified it: nothing is taken away.
-        InputError: it cannot be checked with the keys that are set up here; nothing is taken away.
-    """
+    """Of one model. Raises VerificationError: its champion failed twice, and is champion no more; or the alias was
+    taken from it by another way than a decision; or (`OlderSchema`) an older hush certified it: nothing is taken
+    away. InputError: it cannot be checked with the keys that are set up here; nothing is taken away."""
     finish_decisions(name)
     look = _look(name)
     if look.failures:
@@ -194,7 +190,6 @@ def _look_for(name: str) -> _Look:
 
 
 def render_watched(done: Watched, console: Console) -> None:
-    """A line for each model, and what was reported."""
     for one in done.models:
         console.print(f"{one.champion or one.model}: {one.found}", soft_wrap=True)
     if not done.models:

@@ -19,11 +19,8 @@ from tasks.runtime.environment import home, prepare_environment
 
 
 def work(pool: str) -> None:
-    """Run a worker of the pool until SIGTERM or Ctrl-C; one that dies is started again.
-
-    Raises:
-        HushError: it died too often.
-    """
+    """Run a worker of the pool until SIGTERM or Ctrl-C; one that dies is started again. Raises HushError: it died
+    too often."""
     prepare_environment()
     with Children() as children, suppress(KeyboardInterrupt):
         children.start(

@@ -53,5 +53,4 @@ NO_OTHER = "No other version is champion."
 
 
 def difference(against: AgainstChampion | None) -> list[str]:
-    """Lines of markdown."""
     return [NO_OTHER] if against is None else against.table()

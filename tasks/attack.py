@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import polars as pl
 from pydantic import BaseModel
 
 from tasks.extraction import Extracted
@@ -26,43 +23,19 @@ class Attacked(BaseModel, frozen=True):
     ranked_first: int
 
 
-@cached_task(name="attack_redacted", version=3)
-def attack_redacted(
-    model: Model, examples: Ref, redactions: Ref, values: Ref, redacted: Ref, alternatives: int
-) -> Attacked:
-    """Exposure and greedy extraction of every value that was redacted, at its placeholders."""
-    from hush_core.auditing.exposure import redacted_exposure
+@cached_task(name="attack", version=5)
+def attack_model(model: Model, examples: Ref, tables: tuple[Ref, ...], alternatives: int) -> Attacked:
+    """Exposure and greedy extraction of every secret that has a value (`tables`: occurrences, secrets), or of every
+    value that was redacted, at its placeholders (redactions, redacted values, redacted)."""
+    from hush_core.auditing.exposure import exposure, redacted_exposure
 
-    tables = (examples, redactions, values, redacted)
-    return _attack(redacted_exposure, "exposure_redacted", model, alternatives, *tables)
-
-
-@cached_task(name="attack", version=4)
-def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, alternatives: int) -> Attacked:
-    """Exposure and greedy extraction of every secret that has a value."""
-    from hush_core.auditing.exposure import exposure
-
-    return _attack(exposure, "exposure", model, alternatives, examples, occurrences, secrets)
-
-
-def _attack(
-    attack: Callable[..., pl.DataFrame],
-    kind: str,
-    model: Model,
-    alternatives: int,
-    examples: Ref,
-    *tables: Ref,
-) -> Attacked:
-    from hush_core.training import load_model
-
-    store = open_store()
-    table = attack(
-        load_model(store.path(model.files, verify=True)).on_accelerator(),
-        store.read_frame(examples)["text"].to_list(), *map(store.read_frame, tables), alternatives=alternatives,
-        seed=SEED, progress=progress_log(),
+    store, redacted = open_store(), len(tables) == 3
+    table = (redacted_exposure if redacted else exposure)(
+        model.load().on_accelerator(), store.read_frame(examples)["text"].to_list(),
+        *map(store.read_frame, tables), alternatives=alternatives, seed=SEED, progress=progress_log(),
     )  # fmt: skip
     return Attacked(
-        table=store.put_frame(table, kind=kind),
+        table=store.put_frame(table, kind="exposure_redacted" if redacted else "exposure"),
         secrets=table.height,
         extracted=int(table["extracted"].sum()),
         ranked_first=int((table["rank"] == 1).sum()),
@@ -75,5 +48,7 @@ def attack_redactions(
     """The attack on redacted values before the certified rounds and after; None where nothing was redacted."""
     if not extracted.n_redacted:
         return None, None
-    on = (extracted.examples, extracted.redactions, extracted.redacted_values, extracted.redacted)
-    return attack_redacted(start, *on, alternatives), attack_redacted(trained, *on, alternatives)
+    tables = (extracted.redactions, extracted.redacted_values, extracted.redacted)
+    attack = attack_model.with_options(task_run_name="attack-redacted")
+    before, after = (attack(one, extracted.examples, tables, alternatives) for one in (start, trained))
+    return before, after

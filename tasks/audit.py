@@ -5,21 +5,26 @@ The tables of these steps stay in the private store. What is published of them i
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 from pydantic import BaseModel
 
 from hush_core.certificate import read_certificate, read_tables
 from hush_core.config import RANKED
-from hush_core.files import whole_file
+from hush_core.errors import InputError
+from hush_core.files import private_folder, whole_file, write_whole
 from hush_core.weights.roles import CERTIFIED, HELD_BACK, HELD_OUT
-from tasks.audit_inputs import AuditInputs
 from tasks.models import Model
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store, open_store
+
+if TYPE_CHECKING:
+    from hush_core.training import LanguageModel
 
 SEED = 11
 """Of the alternatives, and of which texts are attacked: other than those of the job's own attack."""
@@ -30,6 +35,52 @@ PART = 50
 """Secrets between two saves."""
 MOST_TEXTS = 400
 """Texts of each kind that losses and k-extraction look at, drawn at random."""
+
+
+FOLDER = "auditable"
+
+
+class AuditInputs(BaseModel, frozen=True):
+    """The model before the certified rounds, and the tables that the attacks read."""
+
+    start: Model
+    examples: Ref
+    occurrences: Ref
+    secrets: Ref
+    redactions: Ref
+    redacted_values: Ref
+    redacted: Ref
+
+
+def note_inputs(store: Store, certificate: Ref, inputs: AuditInputs) -> None:
+    """Keep them under the digest of the certificate."""
+    digest = read_certificate(store.path(certificate)).digest
+    folder = private_folder(store.root / FOLDER)
+    write_whole(
+        folder / f"{digest}.json", json.dumps(inputs.model_dump(mode="json"), sort_keys=True).encode()
+    )
+
+
+def find_inputs(store: Store, digest: str, uri: str) -> AuditInputs:
+    """Those of the certificate with this digest. Raises InputError: this home did not train the model, or has lost
+    what an attack needs."""
+    note = store.root / FOLDER / f"{digest}.json"
+    if not note.is_file():
+        raise InputError(
+            uri,
+            "was not trained in this HUSH_HOME, which has neither its texts nor its secrets' values",
+            "audit it in the home that trained it; a model of an older hush has to be trained again",
+        )
+    inputs = AuditInputs.model_validate_json(note.read_bytes())
+    parts = {name: getattr(inputs, name) for name in AuditInputs.model_fields if name != "start"}
+    missing = [name for name, ref in {**parts, "start": inputs.start.files}.items() if not store.holds(ref)]
+    if missing:
+        raise InputError(
+            uri,
+            f"cannot be attacked: the store of this HUSH_HOME has lost {', '.join(missing)}",
+            "run the job again, which makes them again, or restore the store from a backup",
+        )
+    return inputs
 
 
 class MemberTexts(BaseModel, frozen=True):
@@ -44,48 +95,25 @@ class MemberTexts(BaseModel, frozen=True):
     """Whether both were parted by chance; if not, a difference may also be one between the kinds of text."""
 
 
-@cached_task(name="audit_rank", version=1)
-def rank_values(model: Model, inputs: AuditInputs, alternatives: int) -> Ref:
-    """`exposure` of every secret with a value among fresh alternatives."""
-    from hush_core.auditing.exposure import exposure
-    from hush_core.training import load_model
+@cached_task(name="audit_rank", version=2)
+def rank_values(model: Model, inputs: AuditInputs, alternatives: int, *, redacted: bool) -> Ref:
+    """`exposure` of every secret with a value among fresh alternatives; of every redacted value at its
+    placeholders."""
+    from hush_core.auditing.exposure import exposure, redacted_exposure
 
-    store = open_store()
-    opened = load_model(store.path(model.files, verify=True)).on_accelerator()
-    texts, places = store.read_frame(inputs.examples)["text"].to_list(), store.read_frame(inputs.occurrences)
-    secrets = store.read_frame(inputs.secrets)
-
-    def some(ids: Sequence[int]) -> pl.DataFrame:
-        return exposure(
-            opened, texts, places.filter(pl.col("secret_id").is_in(ids)), secrets, alternatives=alternatives,
-            seed=SEED, max_contexts=MOST_CONTEXTS, stop_after=STOP_AFTER,
-        )  # fmt: skip
-
-    table = _in_parts(
-        store, content_key("audit_rank", 1, model, inputs, alternatives), places, "secret_id", some
-    )
-    return store.put_frame(table, kind="audit_ranks")
-
-
-@cached_task(name="audit_rank_redacted", version=1)
-def rank_redacted(model: Model, inputs: AuditInputs, alternatives: int) -> Ref:
-    """The same of every redacted value, at its placeholders."""
-    from hush_core.auditing.exposure import redacted_exposure
-    from hush_core.training import load_model
-
-    store = open_store()
-    opened = load_model(store.path(model.files, verify=True)).on_accelerator()
-    texts, places = store.read_frame(inputs.examples)["text"].to_list(), store.read_frame(inputs.redactions)
-    values, redacted = store.read_frame(inputs.redacted_values), store.read_frame(inputs.redacted)
+    store, attack = open_store(), redacted_exposure if redacted else exposure
+    opened, texts, key, places = _attacked(store, model, inputs, redacted)
+    refs = (inputs.redacted_values, inputs.redacted) if redacted else (inputs.secrets,)
+    tables = [store.read_frame(ref) for ref in refs]
 
     def some(ids: Sequence[int]) -> pl.DataFrame:
-        return redacted_exposure(
-            opened, texts, places.filter(pl.col("redacted_id").is_in(ids)), values, redacted,
-            alternatives=alternatives, seed=SEED, max_contexts=MOST_CONTEXTS, stop_after=STOP_AFTER,
+        return attack(
+            opened, texts, places.filter(pl.col(key).is_in(ids)), *tables, alternatives=alternatives, seed=SEED,
+            max_contexts=MOST_CONTEXTS, stop_after=STOP_AFTER,
         )  # fmt: skip
 
-    key = content_key("audit_rank_redacted", 1, model, inputs, alternatives)
-    return store.put_frame(_in_parts(store, key, places, "redacted_id", some), kind="audit_ranks")
+    name = content_key("audit_rank", 2, model, inputs, alternatives, redacted)
+    return store.put_frame(_in_parts(store, name, places, key, some), kind="audit_ranks")
 
 
 @cached_task(name="audit_write", version=1)
@@ -93,13 +121,10 @@ def write_values(model: Model, inputs: AuditInputs, *, redacted: bool) -> Ref:
     """`written_out_table` of every secret with a value, or of every redacted one."""
     from hush_core.auditing.against_certificate import written_out_table
     from hush_core.auditing.contexts import redacted_targets, value_targets
-    from hush_core.training import load_model
 
     store = open_store()
-    opened = load_model(store.path(model.files, verify=True)).on_accelerator()
-    texts, both = store.read_frame(inputs.examples)["text"].to_list(), opened.objective.kind == "masked"
-    key = "redacted_id" if redacted else "secret_id"
-    places = store.read_frame(inputs.redactions if redacted else inputs.occurrences)
+    opened, texts, key, places = _attacked(store, model, inputs, redacted)
+    both = opened.objective.kind == "masked"
 
     def some(ids: Sequence[int]) -> pl.DataFrame:
         chosen = places.filter(pl.col(key).is_in(ids))
@@ -114,11 +139,19 @@ def write_values(model: Model, inputs: AuditInputs, *, redacted: bool) -> Ref:
     return store.put_frame(_in_parts(store, name, places, key, some), kind="audit_written")
 
 
+def _attacked(
+    store: Store, model: Model, inputs: AuditInputs, redacted: bool
+) -> tuple[LanguageModel, list[bytes], str, pl.DataFrame]:
+    """(the model, the texts, what places are counted by, where the values are)."""
+    key, places = ("redacted_id", inputs.redactions) if redacted else ("secret_id", inputs.occurrences)
+    texts = store.read_frame(inputs.examples)["text"].to_list()
+    return model.load().on_accelerator(), texts, key, store.read_frame(places)
+
+
 def _in_parts(
     store: Store, key: str, places: pl.DataFrame, column: str, make: Callable[[Sequence[int]], pl.DataFrame]
 ) -> pl.DataFrame:
     """`make` for some ids of `places` after others, saving each part: a killed step resumes after the last."""
-
     folder, progress = store.work_dir(key), progress_log()
     ids = places[column].unique().sort().to_list()
     if not ids:
@@ -181,10 +214,9 @@ class Losses(BaseModel, frozen=True):
 def calibrate_losses(model: Model, start: Model, texts: MemberTexts) -> Losses:
     """The loss of all these texts by the model, less that by the one before its rounds."""
     from hush_core.auditing.calibrated_loss import calibrated_loss
-    from hush_core.training import load_model
 
     store, progress = open_store(), progress_log()
-    one, two = (load_model(store.path(m.files, verify=True)).on_accelerator() for m in (model, start))
+    one, two = (m.load().on_accelerator() for m in (model, start))
     found = {}
     for table in {texts.tagged, texts.members, texts.others}:
         rows = store.read_frame(table)
@@ -210,10 +242,9 @@ class Extraction(BaseModel, frozen=True):
 def extract_texts(model: Model, start: Model, texts: MemberTexts) -> Extraction | None:
     """k-extraction of texts with a secret; None where no text is long enough, or the model's context too short."""
     from hush_core.auditing.k_extraction import k_extraction, window_of
-    from hush_core.training import load_model
 
     store = open_store()
-    one, two = (load_model(store.path(m.files, verify=True)).on_accelerator() for m in (model, start))
+    one, two = (m.load().on_accelerator() for m in (model, start))
     told = store.read_frame(texts.tagged)["text"].to_list()
     prefix = length = window_of(one, two, told)
     if not length:

@@ -38,7 +38,6 @@ _log = logging.getLogger("prefect.hush.audit")
 
 
 def signed(document: AuditDocument) -> AuditDocument:
-    """With the signature of this home."""
     return document.model_copy(update={"signature": home().sign(_PURPOSE, document.unsigned())})
 
 
@@ -65,11 +64,8 @@ def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *ru
 def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
     """The verification with what audits say: of the version itself, and those that refuted a run that its bounds
     count. Of the version, this home's audit comes first, if it has one, unless the one beside the version refutes.
-
-    Raises:
-        VerificationError: the document beside the version is gone, of another certificate, or not signed by the
-            home that it names, if that is this one.
-    """
+    Raises VerificationError: the document beside the version is gone, of another certificate, or not signed by the
+    home that it names, if that is this one."""
     certificate, found = verification.certificate, _own_audit(verification.certificate, entry)
     counted = verification.tables["runs.parquet"]["key"].to_list()
     refuted = {**_refuted_elsewhere(set(counted)), **refuted_runs()} if counted else {}
@@ -88,11 +84,8 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
 def refuted_older(older: OlderCertificate, directory: Path, entry: ModelVersion) -> str:
     """Why audits refute a version that an older hush certified, in words; empty where none does.
 
-    As `with_audit`: of the version itself, of its files, and of every run whose releases it may hold.
-
-    Raises:
-        VerificationError: as `with_audit`; or the tables in `directory` do not say which runs these are.
-    """
+    As `with_audit`: of the version itself, of its files, and of every run whose releases it may hold. Raises
+    VerificationError: as `with_audit`; or the tables in `directory` do not say which runs these are."""
     found = _own_audit(older, entry)
     if found is not None and found.outcome == REFUTED:
         return found.in_words()
@@ -130,11 +123,8 @@ def note_elsewhere(runs: Iterable[str]) -> None:
 
 def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
     """By run, of these, what the registry says that another home refuted, or a copy of this one; not what is kept
-    here.
-
-    Raises:
-        VerificationError: it says so of one of these runs, and its document is gone, damaged or of another model.
-    """
+    here. Raises VerificationError: it says so of one of these runs, and its document is gone, damaged or of another
+    model."""
     found: dict[str, AuditDocument] = {}
     wanted = runs - refuted_runs().keys()
     for entry in versions_tagged(**{OUTCOME: REFUTED}) if wanted else ():

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from hush_core.auditing.document import AttackFacts
 from hush_core.certificate import read_certificate, read_tables
-from hush_core.certificate.document import PlanFacts
 from tasks.audit import SEED, Extraction, Losses, MemberTexts
 from tasks.runtime.caching import cached_task
 from tasks.runtime.store import Ref, open_store
@@ -50,7 +49,7 @@ def hold_against(
     """
     from hush_core.auditing.against_certificate import asked_priors, judge
     from hush_core.auditing.document import outcome_of
-    from hush_core.auditing.every_step import EVERY_STEP, evidence_of_steps
+    from hush_core.auditing.every_step import EVERY_STEP, attack_every_step, evidence_of_steps
     from hush_core.auditing.facts import every_step_facts, facts_of_tests, not_run
     from hush_core.certificate import bounds_at, own_bounds, own_redacted
 
@@ -69,7 +68,11 @@ def hold_against(
     found, more = facts_of_tests(evidence, table), None
     numbers = None
     if facts.plan.rounds and facts.plan.strategy is None:  # of a cycle no such attack is known here
-        steps = _every_step(facts.plan, tables)
+        edges, weights = tables["edges.parquet"], tables["weights.parquet"]["weight"].to_numpy()
+        rates, sigma, rounds = facts.plan.as_run(weights, edges)
+        steps = attack_every_step(
+            edges, rates, tables["bounds.parquet"], noise_multiplier=sigma, rounds=rounds
+        )
         table = (
             table.drop("every_step")
             .join(steps.drop("bound"), on="secret_id", how="left")
@@ -93,15 +96,6 @@ def hold_against(
         table=store.put_frame(table, kind="audit_secrets"),
         redacted=None if more is None else store.put_frame(more, kind="audit_redacted"),
     )
-
-
-def _every_step(plan: PlanFacts, tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """`attack_every_step` on the rounds of the certificate."""
-    from hush_core.auditing.every_step import attack_every_step
-
-    edges, weights = tables["edges.parquet"], tables["weights.parquet"]["weight"].to_numpy()
-    rates, sigma, rounds = plan.as_run(weights, edges)
-    return attack_every_step(edges, rates, tables["bounds.parquet"], noise_multiplier=sigma, rounds=rounds)
 
 
 def extraction_facts(found: Extraction | None) -> Measured:

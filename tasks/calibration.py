@@ -120,59 +120,26 @@ def calibrate_noise(
     )
 
 
-@cached_task(name="no rounds", version=1)
+@cached_task(name="no rounds", version=2)
 def without_rounds(
-    weights: Ref,
-    edges: Ref,
-    secrets: Ref,
-    expected_batch: int,
-    clip_norm: float,
-    method: Method,
-    *,
-    before: Before,
-    settings_digest: str,
-) -> Calibrated:
-    """Of a run of a promise that has nothing of a secret to learn: what the runs `before` released stays all that
-    was ever released, if nothing else is wrong with them."""
+    weights: Ref, edges: Ref, secrets: Ref, expected_batch: int, clip_norm: float, method: Method, *,
+    before: Before | None, settings_digest: str,
+) -> Calibrated:  # fmt: skip
+    """Of a run that draws nothing of a secret. Where its mechanism makes no private round, each bound is its prior.
+    In a run of a promise, what the runs `before` released stays all that was released, if nothing else is wrong
+    with them."""
     store = open_store()
-    bounds = bounds_without_rounds(
-        store.read_frame(edges), store.read_frame(secrets), method=method, settings=settings_digest,
-        earlier=before.others.load(store),
+    graph = store.read_frame(edges), store.read_frame(secrets)
+    if before is None:
+        bounds = bounds_at_priors(*graph, method=method)
+    else:
+        earlier = before.others.load(store)
+        bounds = bounds_without_rounds(*graph, method=method, settings=settings_digest, earlier=earlier)
+        run_logger().info("no text of a secret is new: no certified round, and no run of the promise")
+    return Calibrated(
+        weights=weights, bounds=store.put_frame(bounds, kind="bounds"), noise_multiplier=None, rounds=0,
+        expected_batch=expected_batch, clip_norm=clip_norm, method=method,
     )  # fmt: skip
-    run_logger().info("no text of a secret is new: no certified round, and no run of the promise")
-    return Calibrated(
-        weights=weights,
-        bounds=store.put_frame(bounds, kind="bounds"),
-        noise_multiplier=None,
-        rounds=0,
-        expected_batch=expected_batch,
-        clip_norm=clip_norm,
-        method=method,
-    )
-
-
-@cached_task(name="no noise", version=1)
-def without_noise(
-    weights: Ref,
-    edges: Ref,
-    secrets: Ref,
-    expected_batch: int,
-    clip_norm: float,
-    method: Method,
-) -> Calibrated:
-    """Of a mechanism that never makes a private round: nothing of a secret is drawn, so each bound is its prior."""
-    store = open_store()
-    return Calibrated(
-        weights=weights,
-        bounds=store.put_frame(
-            bounds_at_priors(store.read_frame(edges), store.read_frame(secrets), method=method), kind="bounds"
-        ),
-        noise_multiplier=None,
-        rounds=0,
-        expected_batch=expected_batch,
-        clip_norm=clip_norm,
-        method=method,
-    )
 
 
 class NoiseEstimate(BaseModel, frozen=True):

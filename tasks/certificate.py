@@ -81,7 +81,6 @@ def code_versions() -> dict[str, str]:
 
 
 def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
-    """What a run publishes without noise."""
     return (
         *RELEASED_UNPROTECTED,
         *([HELD_BACK] if audit.held_back else []),

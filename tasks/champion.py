@@ -37,16 +37,10 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
 
     Not cached: another is promoted tomorrow. A night is never skipped for want of a promoted model: whether there
     is one follows from what somebody saw of an earlier model, and runs must not (mathematics.md, Proposition 13).
-
-    Args:
-        ended: (public name, digest of the model's files) of the models that hold releases of runs that the plan
-            counts in, or none, the last one last.
-
-    Raises:
-        InputError: the promoted files are not those that one of these runs ended in. What they reveal of the
-            secrets would be in the new model and in no bound. Or nothing is promoted, and an audit refuted the
-            last model.
-    """
+    `ended`: (public name, digest of the model's files) of the models that hold releases of runs that the plan
+    counts in, or none, the last one last. Raises InputError: the promoted files are not those that one of these
+    runs ended in. What they reveal of the secrets would be in the new model and in no bound. Or nothing is
+    promoted, and an audit refuted the last model."""
     store = open_store()
     promoted = _promoted(name, store)
     if promoted is None:
@@ -82,11 +76,8 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
 
 
 def _refuse_refuted(what: str, ref: Ref, store: Store) -> None:
-    """Of a model that was found to hold more than its certificate allows nothing is built.
-
-    Raises:
-        InputError: an audit of this home refuted it.
-    """
+    """Of a model that was found to hold more than its certificate allows nothing is built. Raises InputError: an
+    audit of this home refuted it."""
     if refuted_model(store.path(ref, verify=True)):
         raise InputError(
             WHERE,
@@ -130,11 +121,8 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
 def go_on_from(
     champion: Champion, model: AnyModel, base: Ref | None, chunk_bytes: int, held_out: Ref
 ) -> Model:
-    """The champion as a start, and its loss on today's held-out text.
-
-    Raises:
-        InputError: it is not the model that the config describes.
-    """
+    """The champion as a start, and its loss on today's held-out text. Raises InputError: it is not the model that
+    the config describes."""
     from hush_core.training import load_model
 
     store = open_store()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tasks.runtime.tracking import experiment_of, owned, tracker
+from tasks.runtime.tracking import experiment_of, opened_run, tracker
 
 COMPARISON = "hush.comparison"
 """The tag of a tracker's run with the key of the comparison that it shows."""
@@ -75,14 +75,8 @@ def _begun(experiment: str, key: str, total: int) -> str | None:
         known = client.search_runs(
             [place], f"tags.`{COMPARISON}` = '{key}' and attributes.status != 'FINISHED'"
         )
-        if known:
-            run_id = known[0].info.run_id
-            client.update_run(run_id, status="RUNNING")
-            for name, value in owned().items():
-                client.set_tag(run_id, name, value)
-        else:
-            tags = {**owned(), COMPARISON: key}
-            run_id = client.create_run(place, tags=tags, run_name=RUN_NAME).info.run_id
+        found, tags = known[0].info.run_id if known else None, {COMPARISON: key}
+        run_id = opened_run(client, place, found, RUN_NAME, **tags)
         client.log_metric(run_id, "trainings", total)
         return run_id
     except Exception as error:

@@ -31,7 +31,8 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
     if not found.most and not found.nothing:
         return "no earlier run in this store trained on any of these secrets"
     runs = f"{found.most} earlier {'run' if found.most == 1 else 'runs'}"
-    words = f"{found.secrets} {_secrets(found.secrets)} trained on by up to {runs} in this store"
+    which = "secret was" if found.secrets == 1 else "secrets were"
+    words = f"{found.secrets} {which} trained on by up to {runs} in this store"
     if found.worst is not None:
         words += f"; of all runs together the worst bound is {found.worst:.3g} times its target"
     if found.above:
@@ -45,10 +46,6 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
     if unknown:
         words += f" ({unknown} runs do not say whose text they saw, and count for every secret)"
     return words
-
-
-def _secrets(number: int) -> str:
-    return "secret was" if number == 1 else "secrets were"
 
 
 def without_noise(config: HushConfig, outcome: Outcome) -> list[str]:
@@ -101,25 +98,20 @@ def losses_in_words(outcome: Outcome) -> str:
     return told and f"loss in bits per {unit} on held-out text without a secret: {told}"
 
 
-def _fitting(warnings: list[str], room: int) -> list[str]:
-    """As many as fit, and how many do not."""
-    shown: list[str] = []
-    for warning in warnings:
-        room -= len(warning) + 3
-        if room < 0:
-            return [*shown, f"- … and {len(warnings) - len(shown)} more: report.html of the run"]
-        shown.append(f"- {warning}")
-    return shown
-
-
 def describe(
     store: Store, config: HushConfig, outcome: Outcome, warnings: list[str], against: AgainstChampion | None
 ) -> str:
     """The registry's description of the version, in markdown, for the reviewer; at most MOST_CHARACTERS."""
-    facts = _facts(store, config, outcome)
+    facts, shown = _facts(store, config, outcome), []
     told = ["", "**Against the champion**", "", *apart(difference(against)), "", "**Warnings**", ""]
     room = MOST_CHARACTERS - len("\n".join([*facts, *told])) - 100
-    return "\n".join([*facts, *told, *(_fitting(warnings, room) or ["- none"])])
+    for warning in warnings:
+        room -= len(warning) + 3
+        if room < 0:
+            shown.append(f"- … and {len(warnings) - len(shown)} more: report.html of the run")
+            break
+        shown.append(f"- {warning}")
+    return "\n".join([*facts, *told, *(shown or ["- none"])])
 
 
 def apart(lines: list[str]) -> list[str]:

@@ -113,11 +113,8 @@ def look_back(
     """All other runs that released anything, up to now; and the model to start from, from the second run on, where
     the config does so. For a job that has begun, as they were when it began.
 
-    Not cached: what it looks at changes.
-
-    Raises:
-        InputError: an audit refuted one of these runs, here or by what the registry says, which ends the promise.
-    """
+    Not cached: what it looks at changes. Raises InputError: an audit refuted one of these runs, here or by what the
+    registry says, which ends the promise."""
     note_refuted_elsewhere()
     store, history = open_store(), run_history()
     if (begun := history.before(job)) is not None:
@@ -169,10 +166,7 @@ def _refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> lis
 
 def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> None:
     """No run follows one that an audit refuted, whatever is promoted by then (mathematics.md §8, Proposition 16).
-
-    Raises:
-        InputError: an audit refuted one of these runs, or another of the promise.
-    """
+    Raises InputError: an audit refuted one of these runs, or another of the promise."""
     broken = _refuted(config, history, runs)
     if broken:
         raise InputError(
@@ -185,11 +179,8 @@ def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame)
 
 
 def _refuse_let_go(earlier: Earlier, secrets: pl.DataFrame, examples: pl.DataFrame) -> None:
-    """No run of a promise uses text as anybody's that an earlier one protected as a secret's.
-
-    Raises:
-        InputError: names the secret and a file.
-    """
+    """No run of a promise uses text as anybody's that an earlier one protected as a secret's. Raises InputError:
+    names the secret and a file."""
     if not earlier.let_go.height:
         return
     _, example = earlier.let_go.row(0)

@@ -6,15 +6,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hush_core.config import HushConfig
-from hush_core.errors import InputError
+from hush_core.config import HushConfig, Repository
+from hush_core.errors import HushError, InputError
 from hush_core.progress import in_percent
-from hush_core.secrets import extract
+from hush_core.secrets import extract, scan_ahead, scanned_kinds
 from hush_core.secrets.coverage import published, repeatable
 from tasks.redaction import note_redaction
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
+from tasks.runtime.runner import cluster
 from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store, open_store
 from tasks.sources import Sources
@@ -51,6 +52,11 @@ class Extracted(BaseModel, frozen=True):
     commits: dict[str, str]
     """Label → keyed fingerprint of a repository's commit, or of the SHA-256 of a table's file; the store's
     `commits/` says which that is."""
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """What weights are solved for."""
+        return {name: getattr(self, name) for name in ("examples", "edges", "secrets", "n_examples")}
 
 
 @cached_task(name="extract", version=10, ignore=["config"])
@@ -121,11 +127,8 @@ def protects_nothing(facts: dict[str, Any]) -> bool:
 
 
 def refuse_empty_entries(config: HushConfig, extracted: Extracted) -> None:
-    """Refuse to train where an entry protects nothing and was not allowed to.
-
-    Raises:
-        InputError: names all of them.
-    """
+    """Refuse to train where an entry protects nothing and was not allowed to. Raises InputError: names all of
+    them."""
     coverage = open_store().read_json(extracted.coverage)
     allowed = {entry.id for entry in config.secrets if entry.may_be_empty}
     empty = [
@@ -142,11 +145,8 @@ def refuse_empty_entries(config: HushConfig, extracted: Extracted) -> None:
 
 
 def refuse_without_edges(extracted: Extracted) -> None:
-    """Refuse to plan noise for nothing.
-
-    Raises:
-        InputError: nothing is found, or every secret is redacted or left out.
-    """
+    """Refuse to plan noise for nothing. Raises InputError: nothing is found, or every secret is redacted or left
+    out."""
     if extracted.n_edges:
         return
     coverage = open_store().read_json(extracted.coverage)
@@ -161,3 +161,42 @@ def refuse_without_edges(extracted: Extracted) -> None:
         "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",
         "protect at least one entry by noise, or take mechanism: {kind: redaction}, which trains plainly",
     )
+
+
+def scan_repositories(inputs: Sources, config: HushConfig) -> None:
+    """One task a repository where a cluster does the flow's tasks; nothing where this process would do them all, or
+    where the workers have no part in this home, in which scans are kept.
+
+    What a repository is refused for the extraction says, which reads it again.
+    """
+    kinds = scanned_kinds({entry.kind for entry in config.secrets})
+    found = cluster()
+    if found is None or len(config.repos) < 2 or not kinds or not found.with_home():
+        return
+    running = [
+        scan_repository.submit(
+            repository.model_copy(update={"rev": inputs.revisions[repository.label]}), kinds,
+            chunk_bytes=config.chunk_bytes, max_file_bytes=config.max_file_bytes,
+            made_by=f"{inputs.identity} {inputs.detectors}",
+        )
+        for repository in config.repos
+    ]  # fmt: skip
+    for one in running:
+        result = one.result(raise_on_failure=False)
+        if isinstance(result, BaseException) and not isinstance(result, HushError):
+            raise result
+
+
+@cached_task(name="scan", version=1)
+def scan_repository(
+    repository: Repository, kinds: list[str], *, chunk_bytes: int, max_file_bytes: int, made_by: str
+) -> int:
+    """Keep what detectors find in each content of a repository; how many were new.
+
+    `made_by`: the identity and the detectors, as one line: others scan again.
+    """
+    store = open_store()
+    return scan_ahead(
+        repository, kinds, home().identity_key(), in_percent(progress_log()), chunk_bytes=chunk_bytes,
+        max_file_bytes=max_file_bytes, cache=store.root / "extraction", work=store.work_dir("extraction"),
+    )  # fmt: skip

@@ -71,7 +71,6 @@ def foresee_signal(
 
 
 def foresee(extracted: Extracted) -> Foreseen:
-    """The same of an extraction."""
     return foresee_signal(
         extracted.examples, extracted.public, extracted.edges, extracted.secrets, extracted.coverage,
         extracted.n_examples,

@@ -12,12 +12,9 @@ HOSTS, INTERFACE = "HUSH_HOSTS", "HUSH_INTERFACE"
 
 
 def training_hosts(processes: int | None = None) -> Hosts | None:
-    """The machines; None for this one alone. `processes`: how many the job has, where that is known.
-
-    Raises:
-        InputError: one of the two is nothing that can be, or names what this machine has not; there are fewer
-            processes than machines.
-    """
+    """The machines; None for this one alone. `processes`: how many the job has, where that is known. Raises
+    InputError: one of the two is nothing that can be, or names what this machine has not; there are fewer processes
+    than machines."""
     if not os.environ.get(HOSTS):
         return None
     from hush_core.training.hosts import Hosts  # torch comes with it

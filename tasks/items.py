@@ -12,6 +12,7 @@ from hush_core.config import PERPLEXITY, MechanismConfig
 from hush_core.corpus.prompted import texts_of
 from hush_core.corpus.records import ItemText
 from hush_core.mechanisms import filling, item_texts, scores, with_implied_targets
+from tasks.extraction import Extracted
 from tasks.models import Model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.steps import run_logger
@@ -47,10 +48,9 @@ def fill_items(
     texts, table = texts_of(store.read_frame(examples)), store.read_frame(pools)
     loss = None
     if mechanism.select in PERPLEXITY:
-        from hush_core.training import load_model
         from hush_core.training.language_model import loss_by_itself
 
-        loss = loss_by_itself(load_model(store.path(start.files, verify=True)))
+        loss = loss_by_itself(start.load())
     score = scores(texts, table, mechanism.select, loss)
     found = filling(mechanism, store.read_frame(weights)["weight"].to_numpy(), table, score)
     run_logger().info("%d items are filled from pools", found["item"].n_unique())
@@ -58,6 +58,13 @@ def fill_items(
     return ItemTexts(
         filling=store.put_frame(found, kind="filling"), pools=pools, pieces_of=chunk_bytes if pieces else None
     )
+
+
+def with_targets(extracted: Extracted, mechanism: MechanismConfig) -> Extracted:
+    """With the targets that the mechanism implies, where it promises (ε, δ)."""
+    if not mechanism.unit_dp:
+        return extracted
+    return extracted.model_copy(update={"secrets": imply_targets(extracted.secrets, *mechanism.unit_dp)})
 
 
 @cached_task(name="imply", version=1)

@@ -35,9 +35,14 @@ class Model(BaseModel, frozen=True):
     """None: no such example is held out."""
     unit: str
 
+    def load(self) -> LanguageModel:
+        """The model itself, once its files are seen to be what they were."""
+        from hush_core.training import load_model
+
+        return load_model(open_store().path(self.files, verify=True))
+
 
 def lora_of(model: AnyModel) -> LoraConfig | None:
-    """The adapters that a config asks for, if any."""
     return model.lora if isinstance(model, HuggingFaceModel) else None
 
 
@@ -83,7 +88,6 @@ def open_start(store: Store, model: AnyModel, base: Ref | None, chunk_bytes: int
 
 
 def keep(store: Store, model: LanguageModel, held_out: Ref, *, merge: bool = True) -> Model:
-    """Save, measure and keep a model."""
     from hush_core.training import save_model
 
     with store.scratch() as folder:
@@ -110,9 +114,5 @@ def _loss(model: LanguageModel, texts: list[bytes]) -> float | None:
 @cached_task(name="measure", version=1)
 def measure(model: Model, texts: Ref) -> float | None:
     """Loss in bits per `model.unit` on a table of texts; None where it is empty."""
-    from hush_core.training import load_model
-
-    store = open_store()
-    if not (some := texts_of(store.read_frame(texts))):
-        return None
-    return _loss(load_model(store.path(model.files, verify=True)).on_accelerator(), some)
+    some = texts_of(open_store().read_frame(texts))
+    return _loss(model.load().on_accelerator(), some) if some else None

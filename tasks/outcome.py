@@ -138,12 +138,8 @@ def learning_table(outcome: Outcome) -> pl.DataFrame:
 
 def worst_ratio(store: Store, outcome: Outcome) -> float:
     """The largest bound/target over all secrets: at most 1; 0 where none is left."""
-    return float(
-        store.read_frame(outcome.calibrated.bounds)
-        .select((pl.col("bound") / pl.col("posterior")).max())
-        .item()
-        or 0.0
-    )
+    bounds = store.read_frame(outcome.calibrated.bounds)
+    return float((bounds["bound"] / bounds["posterior"]).max() or 0.0)
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,6 @@ def sweep_files(place: Home) -> None:
 
 
 def remove_files(owner: Owner, store: Path) -> None:
-    """Remove the temporary files of a dead owner."""
     shutil.rmtree(store / "tmp" / owner.token, ignore_errors=True)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,13 +10,13 @@ from pydantic import BaseModel
 from hush_core import figures
 from hush_core.config import HushConfig
 from hush_core.corpus.prompted import text_columns
-from hush_core.files import put_in_place, sync
 from hush_core.rivals import CONFIDENCE, Verdict
 from tasks.comparison_progress import RUN_NAME
+from tasks.publish_plan import frame
 from tasks.runtime.caching import cached_task
 from tasks.runtime.steps import step
 from tasks.runtime.store import Ref, open_store
-from tasks.runtime.tracking import ChildRun, log_run
+from tasks.runtime.tracking import ChildRun, log_run, staged
 
 FILES = ("comparison.csv", "runs.csv", "comparison.png")
 
@@ -118,19 +116,11 @@ def publish_comparison(
     """Write table and picture to `folder`, and log them with every run to the tracker: below `run_id`, which showed
     the progress, where there is one. Registers nothing."""
     out = Path(folder)
-    out.mkdir(mode=0o700, parents=True, exist_ok=True)
     table, runs = table_of(rows, verdict), [run for row in rows for run in row.runs]
-    with tempfile.TemporaryDirectory(dir=out) as work:
-        staged = Path(work)
-        table.write_csv(staged / FILES[0])
-        pl.DataFrame([run.model_dump() for run in runs], infer_schema_length=None).write_csv(
-            staged / FILES[1]
-        )
-        figures.rivals(table, staged / FILES[2], unit=unit)
-        for file in sorted(staged.iterdir()):
-            file.chmod(0o600)
-            sync(file)
-            put_in_place(file, out / file.name)
+    with staged(out) as work:
+        table.write_csv(work / FILES[0])
+        frame(runs).write_csv(work / FILES[1])
+        figures.rivals(table, work / FILES[2], unit=unit)
     children = [
         ChildRun(f"{run.rival} {run.seed}", {"rival": run.rival, "seed": run.seed}, run.metrics(unit))
         for run in runs
@@ -138,22 +128,14 @@ def publish_comparison(
     url = log_run(
         experiment=config.tracking.experiment,
         run_name=RUN_NAME,
-        params=_params(config, rows, verdict),
+        params={
+            "rivals": ", ".join(row.rival for row in rows), "chosen": verdict.chosen, "why": verdict.why,
+            "method": config.method, "rounds": config.train.rounds, "expected_batch": config.train.batch,
+            "clip_norm": config.train.clip_norm,
+        },
         metrics={"rivals": len(rows), "failed": sum(not row.runs for row in rows), "confidence": CONFIDENCE},
         files=[out / name for name in FILES],
         children=children,
         run_id=run_id,
-    )
+    )  # fmt: skip
     return PublishedComparison(folder=str(out), run_url=url)
-
-
-def _params(config: HushConfig, rows: list[RivalRow], verdict: Verdict) -> Mapping[str, object]:
-    return {
-        "rivals": ", ".join(row.rival for row in rows),
-        "chosen": verdict.chosen,
-        "why": verdict.why,
-        "method": config.method,
-        "rounds": config.train.rounds,
-        "expected_batch": config.train.batch,
-        "clip_norm": config.train.clip_norm,
-    }

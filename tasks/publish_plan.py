@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -10,13 +10,12 @@ from pydantic import BaseModel
 
 from hush_core import figures
 from hush_core.config import HushConfig, Method
-from hush_core.files import put_in_place, sync
 from hush_core.weights import Way, recommended
 from hush_core.weights.roles import WithoutSecret
 from tasks.extraction import Extracted
 from tasks.runtime.steps import step
 from tasks.runtime.store import Store, open_store
-from tasks.runtime.tracking import log_look
+from tasks.runtime.tracking import log_look, staged
 from tasks.weighing import Relaxation, Weighed
 
 
@@ -55,17 +54,6 @@ class PlanRow(BaseModel, frozen=True):
     note: str
 
 
-class Published(BaseModel, frozen=True):
-    """Where the plan lies, and the secrets that lose most weight at the recommended point."""
-
-    folder: str
-    run_url: str | None
-    costly: list[CostlySecret]
-    lost_outright: int
-    """Examples of weight 0 at the recommended point."""
-    lost_partly: int
-
-
 class CostlySecret(BaseModel, frozen=True):
     """A secret for whose sake weight is lost."""
 
@@ -77,8 +65,24 @@ class CostlySecret(BaseModel, frozen=True):
     lost_examples: int
 
 
+class Published(BaseModel, frozen=True):
+    """Where the plan lies, and the secrets that lose most weight at the recommended point."""
+
+    folder: str
+    run_url: str | None
+    costly: list[CostlySecret]
+    lost_outright: int
+    """Examples of weight 0 at the recommended point."""
+    lost_partly: int
+
+
 MOST_COSTLY = 8
 LOGGED = ("ways.csv", "frontier.csv", "frontier.png", "runs.csv", "runs.png", "secrets.csv", "reliefs.csv")
+
+
+def frame(rows: Iterable[BaseModel]) -> pl.DataFrame:
+    """One row a model."""
+    return pl.DataFrame([row.model_dump() for row in rows], infer_schema_length=None)
 
 
 def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
@@ -89,7 +93,7 @@ def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
         "protected_retained": pl.Float64,
         "drowned": pl.Boolean,
     }
-    table = pl.DataFrame([row.model_dump() for row in rows], infer_schema_length=None).cast(kinds)
+    table = frame(rows).cast(kinds)
     return table.with_columns(
         (pl.int_range(pl.len()) == (-1 if chosen is None else chosen)).alias("recommended")
     )
@@ -121,48 +125,39 @@ def publish_frontier(
     secrets.csv (which bind, what is lost for them) · reliefs.csv · lost.parquet (which examples are lost and why;
     the only one with paths, so it stays here).
     """
-    store, out = open_store(), Path(folder)
-    out.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out) as work:
-        staged = Path(work)
+    store, out, best = open_store(), Path(folder), None if chosen is None else rows[chosen]
+    with staged(out) as work:
         if ways:
-            pl.DataFrame([way.model_dump() for way in ways], infer_schema_length=None).write_csv(
-                staged / "ways.csv"
-            )
+            frame(ways).write_csv(work / "ways.csv")
         if rows:
             table = frame_of(rows, chosen)
-            table.write_csv(staged / "frontier.csv")
-            figures.frontier(table, staged / "frontier.png")
+            table.write_csv(work / "frontier.csv")
+            figures.frontier(table, work / "frontier.png")
         if noise_by_runs:
             kinds = {"runs": pl.UInt32, "anew": pl.Float64, "going_on": pl.Float64, "later_rounds": pl.UInt32}
             by_runs = pl.DataFrame([row.model_dump() for row in noise_by_runs], schema=kinds)
-            by_runs.write_csv(staged / "runs.csv")
-            figures.noise_by_runs(by_runs, staged / "runs.png")
+            by_runs.write_csv(work / "runs.csv")
+            figures.noise_by_runs(by_runs, work / "runs.png")
         costly, lost = [], pl.DataFrame(schema={"weight": pl.Float64})
         if weighed:
             secrets, lost = _reasons(store, extracted, weighed)
-            secrets.write_csv(staged / "secrets.csv")
-            lost.write_parquet(staged / "lost.parquet")
-            pl.DataFrame([r.model_dump() for r in relaxations], infer_schema_length=None).write_csv(
-                staged / "reliefs.csv"
-            )
+            secrets.write_csv(work / "secrets.csv")
+            lost.write_parquet(work / "lost.parquet")
+            frame(relaxations).write_csv(work / "reliefs.csv")
             costly = [CostlySecret(**row) for row in secrets.head(MOST_COSTLY).iter_rows(named=True)]
-        for file in sorted(staged.iterdir()):
-            file.chmod(0o600)
-            sync(file)
-            put_in_place(file, out / file.name)
     url = log_look(
         experiment=config.tracking.experiment,
         run_name="plan",
         params={
-            "method": config.method,
-            "capacities": config.weights.capacities,
-            "rounds": config.train.rounds,
-        }
-        | {"expected_batch": config.train.batch},
-        metrics=_metrics(rows, chosen),
+            "method": config.method, "capacities": config.weights.capacities, "rounds": config.train.rounds,
+            "expected_batch": config.train.batch,
+        },
+        metrics={
+            "recommended_c": best.c, "noise_multiplier": best.noise_multiplier,
+            "weight_retained": best.weight_retained,
+        } if best else {},
         files=[out / name for name in LOGGED if (out / name).is_file()],
-    )
+    )  # fmt: skip
     outright = int((lost["weight"] == 0).sum())
     return Published(
         folder=str(out),
@@ -189,17 +184,3 @@ def _reasons(store: Store, extracted: Extracted, weighed: Weighed) -> tuple[pl.D
     return binding.filter(pl.col("binds")).select(columns).sort(
         "lost", "name", descending=[True, False]
     ), lost
-
-
-def _metrics(rows: list[PlanRow], chosen: int | None) -> dict[str, float]:
-    if chosen is None:
-        return {}
-    row = rows[chosen]
-    return {
-        "recommended_c": row.c,
-        "noise_multiplier": row.noise_multiplier,
-        "weight_retained": row.weight_retained,
-    }
-
-
-Published.model_rebuild()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -10,12 +9,11 @@ from pydantic import BaseModel
 
 from hush_core import figures
 from hush_core.config import Changes, HushConfig, write_plan
-from hush_core.files import put_in_place, sync
 from hush_core.rehearsal import Space, Tried
 from hush_core.rehearsal.play import STEPS
-from tasks.publish_plan import NoiseOfRuns
+from tasks.publish_plan import NoiseOfRuns, frame
 from tasks.runtime.steps import step
-from tasks.runtime.tracking import log_run
+from tasks.runtime.tracking import log_run, staged
 
 PLAN = "plan.yaml"
 FILES = (
@@ -67,14 +65,6 @@ def table_of(tried: list[Tried], best: Tried | None, space: Space) -> pl.DataFra
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def curves_of(tried: list[Tried]) -> pl.DataFrame:
-    """number · share of the compute · loss."""
-    rows = [(one.number, step / STEPS, loss) for one in tried for step, loss in one.curve]
-    return pl.DataFrame(
-        rows, schema={"number": pl.Int64, "share": pl.Float64, "loss": pl.Float64}, orient="row"
-    )
-
-
 @step(name="publish-rehearsal")
 def publish_rehearsal(
     config: HushConfig,
@@ -88,29 +78,26 @@ def publish_rehearsal(
     taken: Changes | None,
 ) -> PublishedRehearsal:
     """Write the files to `out`, and log them to the tracker. None of them says anything of a tagged example."""
-    out.mkdir(mode=0o700, parents=True, exist_ok=True)
-    table, curves = table_of(tried, best, space), curves_of(tried)
-    with tempfile.TemporaryDirectory(dir=out) as work:
-        staged = Path(work)
-        table.write_csv(staged / FILES[0])
-        curves.write_csv(staged / FILES[1])
+    table = table_of(tried, best, space)
+    points = [(one.number, step / STEPS, loss) for one in tried for step, loss in one.curve]
+    kinds = {"number": pl.Int64, "share": pl.Float64, "loss": pl.Float64}
+    curves = pl.DataFrame(points, schema=kinds, orient="row")
+    with staged(out) as work:
+        table.write_csv(work / FILES[0])
+        curves.write_csv(work / FILES[1])
         drawn = table.with_columns(pl.col("loss", "noise_per_step").cast(pl.Float64))
-        figures.rehearsed(drawn, curves, staged / FILES[2], unit=unit)
+        figures.rehearsed(drawn, curves, work / FILES[2], unit=unit)
         if by_runs:
-            runs = pl.DataFrame([row.model_dump() for row in by_runs], infer_schema_length=None)
-            runs.write_csv(staged / FILES[4])
-            figures.loss_by_runs(runs, staged / FILES[5], unit=unit)
+            runs = frame(by_runs)
+            runs.write_csv(work / FILES[4])
+            figures.loss_by_runs(runs, work / FILES[5], unit=unit)
         if best is not None:
             write_plan(
-                staged / PLAN,
+                work / PLAN,
                 taken or best.point,
                 f"rehearsed for {Path(config_file).name}: hush run {Path(config_file).name} --plan {PLAN}",
                 f"predicted: {best.mean:.4f} bits per {unit}, σ = {best.facts['noise_multiplier']:.4g}",
             )
-        for file in sorted(staged.iterdir()):
-            file.chmod(0o600)
-            sync(file)
-            put_in_place(file, out / file.name)
     if best is None:
         (out / PLAN).unlink(missing_ok=True)  # an earlier rehearsal's
     url = log_run(

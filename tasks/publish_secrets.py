@@ -55,6 +55,10 @@ from tasks.runtime.steps import step
 from tasks.runtime.store import open_store
 from tasks.runtime.tracking import log_look
 
+NAMES = (
+    "files.csv", "secrets.sarif", "graph.png", "coverage.json", "whole_coverage.json", "baseline.json",
+    "changes.csv", "dropped.csv", "redacted.csv", "skipped.csv",
+)  # fmt: skip
 SHOWN = ("graph.png", "coverage.json", "baseline.json")
 """What the tracker gets: nothing that names a file, or that tagged text decides beyond the graph."""
 
@@ -112,23 +116,14 @@ class Summary:
 def report_secrets(
     config: HushConfig, extracted: Extracted, folder: Path, baseline: Path | None
 ) -> tuple[Summary, str | None]:
-    """Write the report of an extraction into `folder`, and log what may be shown of it to the tracker.
-
-    Args:
-        baseline: compare with this one; with the report in `folder` where None.
-
-    Returns:
-        The summary, and where a tracking server shows the run, or None.
-    """
+    """Write the report of an extraction into `folder`, and log what may be shown of it to the tracker. `baseline`:
+    compare with this one; with the report in `folder` where None. Returns the summary, and where a tracking server
+    shows the run, or None."""
     store = open_store()
+    read, tables = store.read_frame, ("examples", "secrets", "edges", "occurrences", "dropped", "replaced")
     summary = write_report(
-        examples=store.read_frame(extracted.examples),
-        secrets=store.read_frame(extracted.secrets),
-        edges=store.read_frame(extracted.edges),
-        occurrences=store.read_frame(extracted.occurrences),
-        dropped=store.read_frame(extracted.dropped),
-        redacted=(store.read_frame(extracted.redacted), store.read_frame(extracted.redactions)),
-        replaced=store.read_frame(extracted.replaced),
+        **{name: read(getattr(extracted, name)) for name in tables},
+        redacted=(read(extracted.redacted), read(extracted.redactions)),
         coverage=store.read_json(extracted.whole_coverage),
         skipped=store.read_json(extracted.skipped),
         key=home().identity_key(),
@@ -188,21 +183,16 @@ def write_report(
         examples, secrets, edges, occurrences, tool_version=version("hush-secrets"), replaced=gone_from
     )
     before = None if baseline is None else files_beside(baseline)
-    names = (
-        "files.csv",
-        "secrets.sarif",
-        "graph.png",
-        "coverage.json",
-        "whole_coverage.json",
-        "baseline.json",
-        "changes.csv",
-        "dropped.csv",
-        "redacted.csv",
-        "skipped.csv",
-    )
-    files = {name: out / name for name in names}
+    files = {name: out / name for name in NAMES}
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
+
+    def put(name: str, table: pl.DataFrame | None) -> None:
+        if table is None:
+            files.pop(name).unlink(missing_ok=True)
+        else:
+            write_whole(files[name], table.write_csv().encode())
+
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(files["secrets.sarif"], json.dumps(log).encode())
@@ -212,37 +202,32 @@ def write_report(
             picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
             write_whole(files["graph.png"], picture.read_bytes())
         if old is None:
-            files.pop("changes.csv").unlink(missing_ok=True)
+            put("changes.csv", None)
         else:
             changed = changes(old, new)
             appeared = items.filter(pl.col("token").is_in(list(changed.new)))
             fresh = _by_entry(appeared)
             gone = count_by_entry(changed.gone, coverage["secrets"], key)
-            table = changes_table(appeared, changed.gone, before)
-            write_whole(files["changes.csv"], table.write_csv().encode())
-        if dropped.is_empty():
-            files.pop("dropped.csv").unlink(missing_ok=True)
-        else:
-            write_whole(files["dropped.csv"], dropped_table(items, dropped).write_csv().encode())
-        if redacted is None or redacted[0].is_empty():
-            files.pop("redacted.csv").unlink(missing_ok=True)
-        else:
-            table = redacted_table(*redacted, examples)
-            write_whole(files["redacted.csv"], table.write_csv().encode())
+            put("changes.csv", changes_table(appeared, changed.gone, before))
+        put("dropped.csv", None if dropped.is_empty() else dropped_table(items, dropped))
+        none = redacted is None or redacted[0].is_empty()
+        put("redacted.csv", None if none else redacted_table(*redacted, examples))
         unread = skipped_table(skipped or {})
-        if unread.height:
-            write_whole(files["skipped.csv"], without_credentials(unread, key).write_csv().encode())
-        else:
-            files.pop("skipped.csv").unlink(missing_ok=True)
-        table = files_table(items, edges, examples, occurrences, None if gone_from is None else gone_from[1])
-        write_whole(files["files.csv"], table.write_csv().encode())
+        put("skipped.csv", without_credentials(unread, key) if unread.height else None)
+        replaced_at = None if gone_from is None else gone_from[1]
+        put("files.csv", files_table(items, edges, examples, occurrences, replaced_at))
         write_baseline(files["baseline.json"], new)
     except OSError as error:
         hint = "name a folder that you may write to"
         raise InputError(str(out), error.strerror or "cannot be written", hint) from None
     return Summary(
         entries=_entry_rows(coverage, secrets, edges, fresh, gone),
-        repositories=tuple(_repository_row(*item) for item in coverage["repositories"].items()),
+        repositories=tuple(
+            RepositoryRow(
+                label, one["files"], one["examples"], {why: n for why, n in one["skipped"].items() if n}
+            )
+            for label, one in coverage["repositories"].items()
+        ),
         examples=examples.height,
         with_secret=edges["example_id"].n_unique(),
         results_left_out=sum(log["runs"][0]["properties"][n] for n in ("leftOut", "replacedLeftOut")),
@@ -294,11 +279,6 @@ def _entry_rows(
 def _by_entry(rows: pl.DataFrame) -> dict[str, int]:
     """Rows by the config's entry, which a secret's name begins with."""
     return dict(rows.group_by(_ENTRY.alias("entry")).len().iter_rows())
-
-
-def _repository_row(label: str, facts: dict[str, Any]) -> RepositoryRow:
-    skipped = {reason: n for reason, n in facts["skipped"].items() if n}
-    return RepositoryRow(label, facts["files"], facts["examples"], skipped)
 
 
 def _json(value: Any) -> bytes:

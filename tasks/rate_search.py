@@ -35,10 +35,10 @@ def trial_of_rate(
     execution: Execution,
 ) -> TriedRate:
     """The private run with one rate, on public text. Nothing of it is released on protected examples."""
-    from hush_core.training import adapted, load_model, split_public, try_rate
+    from hush_core.training import adapted, split_public, try_rate
 
     store = open_store()
-    model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
+    model = adapted(start.load(), lora, seed=SEED)
     training, measured = split_public(texts_of(store.read_frame(public)))
     with store.scratch() as folder:
         plan = calibrated.load(store)
@@ -50,10 +50,7 @@ def trial_of_rate(
 
 def check_public(settings: TrainConfig, examples: int) -> None:
     """Refuse early what needs public examples, where there are too few; say so where a curve will be missing.
-
-    Raises:
-        InputError: several learning rates or early stopping.
-    """
+    Raises InputError: several learning rates or early stopping."""
     several = not isinstance(settings.learning_rate, float | int)
     if not (several or settings.early_stopping or settings.evaluate_every):
         return

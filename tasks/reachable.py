@@ -39,11 +39,8 @@ before its first round, when it is known."""
 
 
 def check_disk() -> None:
-    """Refuse to begin on a disk that is full.
-
-    Raises:
-        InputError: fewer than LEAST_ROOM bytes are free under HUSH_HOME.
-    """
+    """Refuse to begin on a disk that is full. Raises InputError: fewer than LEAST_ROOM bytes are free under
+    HUSH_HOME."""
     root = home().root
     free = shutil.disk_usage(root).free
     if free < LEAST_ROOM:
@@ -55,11 +52,8 @@ def check_disk() -> None:
 
 
 def check_tracker() -> None:
-    """Refuse an MLFLOW_TRACKING_URI that leads to no MLflow.
-
-    Raises:
-        InputError: it is no address, nothing answers there within PATIENCE, or what answers is no MLflow.
-    """
+    """Refuse an MLFLOW_TRACKING_URI that leads to no MLflow. Raises InputError: it is no address, nothing answers
+    there within PATIENCE, or what answers is no MLflow."""
     uri = os.environ.get(_TRACKER, "")
     scheme = re.split(r"[+:]", uri, maxsplit=1)[0]
     if not uri or scheme in _ELSEWHERE:
@@ -86,11 +80,8 @@ def check_tracker() -> None:
 
 
 def check_orchestrator() -> None:
-    """Refuse a PREFECT_API_URL that leads to no Prefect server.
-
-    Raises:
-        InputError: it is no address, nothing answers there within PATIENCE, or what answers is no Prefect.
-    """
+    """Refuse a PREFECT_API_URL that leads to no Prefect server. Raises InputError: it is no address, nothing
+    answers there within PATIENCE, or what answers is no Prefect."""
     uri = os.environ.get(_ORCHESTRATOR, "")
     if not uri:
         return
@@ -110,7 +101,7 @@ def check_orchestrator() -> None:
     status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", orchestrator_login())
     if status in (401, 403):
         raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
-    if status != 200 or not isinstance(_json(body), str):
+    if status != 200 or not re.fullmatch(rb'"[^"]*"', body.strip()):
         raise _refusal(_ORCHESTRATOR, uri, "answers, and is no Prefect server's API")
 
 
@@ -200,11 +191,8 @@ def _check_port(uri: str, usual: int) -> None:
 def ask(
     name: str, url: str, headers: dict[str, str] | None = None, body: dict[str, Any] | None = None
 ) -> tuple[int, bytes]:
-    """(status, the first bytes of the answer); with a `body`, which is sent as JSON, by POST.
-
-    Raises:
-        InputError: nothing answered.
-    """
+    """(status, the first bytes of the answer); with a `body`, which is sent as JSON, by POST. Raises InputError:
+    nothing answered."""
     data = None if body is None else json.dumps(body).encode()
 
     def get() -> tuple[int, bytes]:
@@ -212,7 +200,8 @@ def ask(
             request = urllib.request.Request(
                 url, data, {"Content-Type": "application/json", **(headers or {})}
             )
-            with _opener().open(request, timeout=PATIENCE) as answer:
+            # by the proxies of the environment now, as urllib's own
+            with urllib.request.build_opener(_Stay).open(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read(1 << 16)
         except urllib.error.HTTPError as error:
             return error.code, b""
@@ -233,20 +222,13 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """By the proxies of the environment now, as urllib's own."""
-    return urllib.request.build_opener(_Stay)
-
-
 def tracker_login() -> dict[str, str]:
-    """The headers with which MLflow is asked."""
     known = _basic(os.environ.get("MLFLOW_TRACKING_USERNAME"), os.environ.get("MLFLOW_TRACKING_PASSWORD"))
     token = os.environ.get("MLFLOW_TRACKING_TOKEN")
     return {"Authorization": f"Bearer {token}"} if token and not known else known
 
 
 def orchestrator_login() -> dict[str, str]:
-    """The headers with which Prefect is asked."""
     if key := os.environ.get("PREFECT_API_KEY"):
         return {"Authorization": f"Bearer {key}"}
     return _basic(*os.environ.get("PREFECT_API_AUTH_STRING", "").split(":", 1))
@@ -256,13 +238,6 @@ def _basic(user: str | None = None, password: str | None = None) -> dict[str, st
     if not user:
         return {}
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password or ''}".encode()).decode()}
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
 
 
 def _refusal(name: str, uri: str, what: str, hint: str = "") -> InputError:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 from prefect import task
-from prefect.artifacts import create_markdown_artifact
 from prefect.states import State
 
 from hush_core import figures
@@ -22,7 +21,7 @@ from tasks.runtime.environment import retry_pauses
 from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import Store, open_store
 from tasks.runtime.tracking import is_away
-from tasks.runtime.versions import MADE_BY, earlier_tags
+from tasks.runtime.versions import MADE_BY, versions_of
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""
@@ -64,19 +63,16 @@ def record(
             model_name=config.tracking.model,
             params=_params(config, outcome),
             metrics=numbers_of(store, outcome),
-            tables=_tables(store, outcome, Path(folder)),
-            pictures=draw(store, config, outcome, Path(folder)),
+            folders={
+                "tables": _tables(store, outcome, Path(folder)),
+                "pictures": draw(store, config, outcome, Path(folder)),
+            },
             certificate_dir=certificate_dir,
             model_dir=store.path(outcome.trained.model.files, verify=True),
             tags=_tags(store, outcome),
             description=describe(store, config, outcome, warnings, against),
             training=outcome.trained.run,
         )
-
-
-def publish_summary(summary: str, registered: Registered) -> None:
-    """A job's report in markdown, as an artifact of the flow's run: Prefect's UI shows no page."""
-    create_markdown_artifact(summary, key="hush-train", description=f"report of {registered.model_uri}")
 
 
 def parameter_name(name: str) -> str:
@@ -156,45 +152,41 @@ def draw(store: Store, config: HushConfig, outcome: Outcome, folder: Path) -> di
     secrets, bounds = read(outcome.extracted.secrets), read(outcome.calibrated.bounds)
     noise = {m: c.noise_multiplier for m, c in outcome.by_method.items() if c}
     unprotected = outcome.unprotected_attacked
+    bound = read_tables(store.path(outcome.certificate))
+
+    def at(name: str) -> Path:
+        return folder / f"{name}.png"
+
+    edges, unit = read(outcome.extracted.edges), outcome.trained.model.unit
+    kept, curve, loss = at("weights_retained"), at("posterior_curves"), losses(outcome)
+    target = at("posterior_against_target")
     pictures = {
-        "weights_retained": figures.weights_retained(
-            read(outcome.weighed.weights),
-            read(outcome.extracted.edges),
-            secrets,
-            folder / "weights_retained.png",
+        "weights_retained": figures.weights_retained(read(outcome.weighed.weights), edges, secrets, kept),
+        "secret_graph": figures.secret_graph(edges, secrets, at("secret_graph")),
+        "posterior_against_target": figures.posterior_against_target(bounds, secrets, target),
+        "posterior_curves": figures.posterior_curves(
+            bound["curves.parquet"], bound["bounds.parquet"], secrets, curve
         ),
-        "secret_graph": figures.secret_graph(
-            read(outcome.extracted.edges), secrets, folder / "secret_graph.png"
-        ),
-        "posterior_against_target": figures.posterior_against_target(
-            bounds, secrets, folder / "posterior_against_target.png"
-        ),
-        "posterior_curves": _draw_curves(store, outcome, secrets, folder / "posterior_curves.png"),
-        "loss": figures.losses(losses(outcome), folder / "loss.png", unit=outcome.trained.model.unit),
+        "loss": figures.losses(loss, at("loss"), unit=unit),
     }
     if noise:
-        pictures["noise_by_method"] = figures.noise_by_method(noise, folder / "noise_by_method.png")
+        pictures["noise_by_method"] = figures.noise_by_method(noise, at("noise_by_method"))
     if (curves := learning_table(outcome)).height:
-        pictures["learning_curves"] = figures.learning_curves(
-            curves, folder / "learning_curves.png", unit=outcome.trained.model.unit
-        )
+        pictures["learning_curves"] = figures.learning_curves(curves, at("learning_curves"), unit=unit)
     if (runs := runs_so_far(store, config, outcome)).height > 1:
-        pictures["bound_by_run"] = figures.bound_by_run(
-            runs, folder / "bound_by_run.png", promised=config.promise.runs if config.promise else None
-        )
+        promised = config.promise.runs if config.promise else None
+        pictures["bound_by_run"] = figures.bound_by_run(runs, at("bound_by_run"), promised=promised)
     if outcome.attacked.secrets:
-        pictures["exposure"] = figures.exposure(
-            read(outcome.attacked.table),
-            read(unprotected.table) if unprotected else None,
-            folder / "exposure.png",
-            before=read(outcome.before_attacked.table),
-        )
+        theirs = read(unprotected.table) if unprotected else None
+        ours, before = read(outcome.attacked.table), read(outcome.before_attacked.table)
+        pictures["exposure"] = figures.exposure(ours, theirs, at("exposure"), before=before)
     return pictures
 
 
 def runs_so_far(store: Store, config: HushConfig, outcome: Outcome) -> pl.DataFrame:
     """run · alone · together: the bound nearest to its target, of the registered versions and of this one."""
-    told = [*earlier_tags(config.tracking.model), _tags(store, outcome)]
+    earlier = sorted(versions_of(config.tracking.model), key=lambda version: int(version.version))
+    told = [*(version.tags for version in earlier), _tags(store, outcome)]
     told = [tags for tags in told if RUN in tags and tags.get(RELEASED) != "0"]  # nothing is one of 0 rounds
     rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in told]
     kinds = {"run": pl.UInt32, "alone": pl.Float64, "together": pl.Float64}
@@ -207,11 +199,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _draw_curves(store: Store, outcome: Outcome, secrets: pl.DataFrame, path: Path) -> Path:
-    tables = read_tables(store.path(outcome.certificate))
-    return figures.posterior_curves(tables["curves.parquet"], tables["bounds.parquet"], secrets, path)
 
 
 def _tags(store: Store, outcome: Outcome) -> dict[str, str]:

@@ -36,11 +36,8 @@ def check_redaction(verification: Verification) -> Verification:
     """Look for every redacted value in the examples that the certificate is of; what came of it is in `redaction`.
 
     Nothing to look for where nothing was redacted; "not checked" where this HUSH_HOME did not make the examples, or
-    has them no longer.
-
-    Raises:
-        VerificationError: an example holds one. Names the secret and the example, never the value.
-    """
+    has them no longer. Raises VerificationError: an example holds one. Names the secret and the example, never the
+    value."""
     facts, table = verification.certificate.facts, verification.tables["redacted.parquet"]
     if table.is_empty():
         return verification

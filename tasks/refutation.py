@@ -35,12 +35,9 @@ class Standing(NamedTuple):
 
 
 def keep(document: AuditDocument, *runs: str) -> None:
-    """Keep a signed document; one that refutes is never replaced by one that does not.
-
-    Args:
-        runs: the public names of the run that trained the model and, where it made no certified round, of the one
-            whose releases the model holds.
-    """
+    """Keep a signed document; one that refutes is never replaced by one that does not. `runs`: the public names
+    of the run that trained the model and, where it made no certified round, of the one whose releases the model
+    holds."""
     from hush_core.auditing.document import REFUTED
 
     folder, known = private_folder(_folder()), kept(document.certificate_digest, document.model_files)
@@ -88,11 +85,8 @@ def whose_releases(certificate: Certificate) -> tuple[str, ...]:
 
 
 def refuse_refuted(certificate: Ref) -> None:
-    """A job that is answered by steps done before must not hand out what an audit has refuted since.
-
-    Raises:
-        VerificationError: an audit of this home refuted the model of this certificate, or what it rests on.
-    """
+    """A job that is answered by steps done before must not hand out what an audit has refuted since. Raises
+    VerificationError: an audit of this home refuted the model of this certificate, or what it rests on."""
     if words := refuted_answer(open_store().path(certificate)):
         raise VerificationError(
             [
@@ -121,11 +115,8 @@ def resting_on(
     """A certificate with its own audit, if there is one, and with those that refuted runs.
 
     A model that starts from another has the bounds of all runs for its promise. All runs whose releases it may hold
-    are counted there: if one of them is refuted, nothing about this model is proved any more.
-
-    Args:
-        counted: public names of the earlier runs of its bounds of all runs. refuted: by such names.
-    """
+    are counted there: if one of them is refuted, nothing about this model is proved any more. `counted`: public
+    names of the earlier runs of its bounds of all runs. refuted: by such names."""
     refuting = found is not None and found.outcome == "refuted"
     words = [found.in_words()] if found else []
     if refuting:

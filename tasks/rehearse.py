@@ -43,16 +43,12 @@ class Roles(BaseModel, frozen=True):
     held_back: Ref
     tagged_share: float
     n_stand_ins: int
-    n_rest: int
 
 
 @cached_task(name="cast", version=2)
 def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> Roles:
-    """Give the untagged examples their roles; stand-ins are whole files where there is a plain phase.
-
-    Raises:
-        InputError: too few examples are untagged.
-    """
+    """Give the untagged examples their roles; stand-ins are whole files where there is a plain phase. Raises
+    InputError: too few examples are untagged."""
     store = open_store()
     graph, table = store.read_frame(edges), store.read_frame(examples)
     files = table.select(file=pl.concat_str("source", "path", separator="/"))["file"].to_list()
@@ -71,7 +67,7 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
     )  # fmt: skip
     return Roles(
         **{role: keep(role) for role in ("stand_ins", "rest", "validation", "held_back")},
-        tagged_share=found.tagged_share, n_stand_ins=len(found.stand_ins), n_rest=len(found.rest),
+        tagged_share=found.tagged_share, n_stand_ins=len(found.stand_ins),
     )  # fmt: skip
 
 
@@ -82,10 +78,10 @@ class Stage(BaseModel, frozen=True):
     start: Model
     lora: LoraConfig | None
 
-    def model(self, store: Store) -> LanguageModel:
-        from hush_core.training import adapted, load_model
+    def model(self) -> LanguageModel:
+        from hush_core.training import adapted
 
-        return adapted(load_model(store.path(self.start.files, verify=True)), self.lora, seed=SEED)
+        return adapted(self.start.load(), self.lora, seed=SEED)
 
 
 class Priced(BaseModel, frozen=True):
@@ -101,11 +97,8 @@ class Priced(BaseModel, frozen=True):
 
 @step(name="time-rounds")
 def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
-    """What a round costs on this machine: a few of them at two batches, on stand-ins.
-
-    Raises:
-        InputError: too few stand-ins for two batches.
-    """
+    """What a round costs on this machine: a few of them at two batches, on stand-ins. Raises InputError: too few
+    stand-ins for two batches."""
     from hush_core.training import OtherTexts, fit_private
 
     store, timed = open_store(), []
@@ -117,7 +110,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
         plan = timed_plan(len(texts), factor * settings.batch, rounds)
         with store.scratch() as folder:
             fit_private(
-                plan, texts, stage.model(store), quiet, Path(folder),
+                plan, texts, stage.model(), quiet, Path(folder),
                 lambda *_, s=stamps: s.append(time.perf_counter()), others=OtherTexts(untagged=texts),
             )  # fmt: skip
         timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
@@ -155,7 +148,7 @@ def start_loss(stage: Stage) -> float:
     from hush_core.rehearsal.play import losses
 
     store = open_store()
-    return losses(stage.model(store), _measured(store, stage.roles))[0]
+    return losses(stage.model(), _measured(store, stage.roles))[0]
 
 
 @step(name="rehearse-plan")
@@ -179,7 +172,7 @@ def play_point(
     with store.scratch() as folder:
         done = play(
             _plan(store, priced, settings, len(texts), seed), texts, _measured(store, stage.roles),
-            stage.model(store), settings, Path(folder), seed=seed, untagged=_texts(store, stage.roles.rest),
+            stage.model(), settings, Path(folder), seed=seed, untagged=_texts(store, stage.roles.rest),
             told=told,
         )  # fmt: skip
     if not done.stopped:

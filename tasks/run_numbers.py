@@ -20,7 +20,6 @@ from tasks.runtime.versions import CHAMPION, DIGEST, download_certificate
 
 
 def numbers_of(store: Store, outcome: Outcome) -> dict[str, float]:
-    """Metric → value."""
     extracted, weighed, trained = outcome.extracted, outcome.weighed, outcome.trained
     metrics: dict[str, float] = {
         "examples": extracted.n_examples,

@@ -31,10 +31,7 @@ class Sources(BaseModel, frozen=True):
 
 def sources(config: HushConfig) -> Sources:
     """Resolve every revision, hash every table and every file that an entry names: cheap, and the whole cache key.
-
-    Raises:
-        InputError: a repository, revision, table or file that is not there.
-    """
+    Raises InputError: a repository, revision, table or file that is not there."""
     settings = config.model_dump(mode="json", include=SECTIONS)
     for entry in settings["secrets"]:
         del entry["may_be_empty"]  # decides nothing of what is extracted

@@ -28,10 +28,7 @@ class TextsByRole(BaseModel, frozen=True):
 @cached_task(name="split", version=1)
 def split_texts(examples: Ref, weights: Ref, edges: Ref) -> TextsByRole:
     """One table a role; a text without a secret keeps its bytes and its place whatever the secrets' values are.
-
-    Raises:
-        InputError: an example with a secret has a role without noise.
-    """
+    Raises InputError: an example with a secret has a role without noise."""
     store = open_store()
     roles, graph = store.read_frame(weights)["role"], store.read_frame(edges)
     texts = text_columns(store.read_frame(examples))

@@ -28,6 +28,8 @@ from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store, open_store
 
 HUSH = HushMechanism()
+SAME = ("objective", "upper_bound", "gap", "value", "value_bound", "c", "c_max", "candidates")
+"""What a weighing says of itself."""
 
 
 class Weighed(BaseModel, frozen=True):
@@ -67,19 +69,13 @@ class Weighed(BaseModel, frozen=True):
     largest_batch: int
 
     def load(self, store: Store) -> Weighing:
-        """The weighing itself."""
         weights, binding = store.read_frame(self.weights), store.read_frame(self.binding)
         return Weighing(
             weights=weights["weight"].to_numpy(),
             roles=weights["role"],
-            upper_bound=self.upper_bound,
-            gap=self.gap,
             capacities=binding["capacity"].to_numpy(),
             prices=binding["price"].to_numpy(),
-            c_max=self.c_max,
-            c=self.c,
-            value=self.value,
-            value_bound=self.value_bound,
+            **self.model_dump(include={"upper_bound", "gap", "c_max", "c", "value", "value_bound"}),
             coverage=Coverage(*self.coverage) if self.coverage else None,
         )
 
@@ -111,15 +107,8 @@ def weigh_examples(
         edges=store.put_frame(items.edges, kind="edges") if items and items.pools is not None else edges,
         pools=store.put_frame(items.pools, kind="pools") if items and items.pools is not None else None,
         lost=store.put_frame(lost_examples(shown, graph), kind="lost"),
-        objective=found.objective,
-        upper_bound=found.upper_bound,
-        gap=found.gap,
-        value=found.value,
-        value_bound=found.value_bound,
+        **{name: getattr(found, name) for name in SAME},
         coverage=(found.coverage.draws, found.coverage.least) if found.coverage else None,
-        c=found.c,
-        c_max=found.c_max,
-        candidates=found.candidates,
         retained=shown.objective / max(found.candidates, 1),
         kept=float((shown.weights > 0).sum()) / max(found.candidates, 1),
         trained_plain=int((found.roles == PLAIN).sum()),
@@ -149,7 +138,6 @@ class Relaxation(BaseModel, frozen=True):
 
     @property
     def words(self) -> str:
-        """As a sentence."""
         text = f"raising r of {self.entry} from {self.posterior:.2g} to {self.target:.2g} "
         verb, things = ("shows", "distinct examples") if self.distinct else ("keeps", "examples")
         if self.gain is None:

@@ -243,7 +243,7 @@ def register(certified, tmp_path_factory):
     def run(name, **changes):
         given = {
             "experiment": "tests", "model_name": name, "params": {"rounds": 3}, "metrics": {"secrets": 2.0},
-            "tables": {"bounds": table}, "pictures": {}, "model_dir": certified[0],
+            "folders": {"tables": {"bounds": table}}, "model_dir": certified[0],
             "certificate_dir": certified[1], "tags": {"method": "best"},
             "description": f"check models:/{name}/VERSION",
         }  # fmt: skip

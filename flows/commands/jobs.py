@@ -64,7 +64,6 @@ def run(
         return
     from flows.train import train
 
-    command_line.serve()
     with command_line.owned():
         report = train(str(config.resolve()), changes)
     give(report, lambda: render(report, command_line.console()))
@@ -140,7 +139,6 @@ def _rehearse(
     asked = Effort(sweep=tuple(noise or c or ()), **{k: v for k, v in effort.items() if v is not None})
     asked.check()
     where = None if out is None else str(command_line.writable(out).resolve())
-    command_line.serve()
     with command_line.owned():
         report = rehearse(str(config.resolve()), changes, asked, where)
     give(report, lambda: render(report, command_line.console()))
@@ -186,7 +184,6 @@ def compare(
     what.check()
     rivals_of(checked, names)  # a mistake in a name, before a server is started
     where = None if out is None else str(command_line.writable(out).resolve())
-    command_line.serve()
     with command_line.owned():
         report = compare_flow(str(config.resolve()), changes, what, where)
     give(report, lambda: render(report, command_line.console()))
@@ -217,11 +214,9 @@ def replicate(
         return
     find_data(data, find_replication(name).data)  # a mistake, before a server is started
     where = [str(data.resolve()) if data else None, str(command_line.writable(out).resolve())]
-    command_line.prepare()
     command_line.answer()
     from lab.replications.flow import replicate as replicate_flow
 
-    command_line.serve()
     with command_line.owned():
         report = replicate_flow(name, "full" if full else "short", *where)
     give(report, lambda: screen.render(report, command_line.console()))
@@ -236,8 +231,7 @@ def demo(
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
     command_line.writable(directory, "--directory")
-    home = command_line.prepare()
-    command_line.answer()
+    home = command_line.answer()
     from flows.demo.run import run_demo
 
     command_line.serve()

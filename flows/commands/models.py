@@ -45,7 +45,6 @@ def verify(
     if delta is not None and not 0 < delta < 1:
         raise InputError("--delta", f"{delta!r} does not lie between 0 and 1", "give δ, as 1e-6")
     if any(name.startswith("models:") for name in (target, after or "")):
-        command_line.prepare()
         command_line.answer()
     from flows.results import verified
     from flows.verify import verify_target
@@ -80,9 +79,7 @@ def runs(
     ] = None,
 ) -> None:
     """List the runs whose releases are counted in this home, refuted ones marked, or count those of another."""
-    command_line.prepare()
-    if add is not None and add.startswith("models:"):
-        command_line.answer()
+    (command_line.answer if add is not None and add.startswith("models:") else command_line.prepare)()
     from flows.runs import add_runs, ask_registry, counted_runs, render_runs
 
     new, known = add_runs(add, progress=command_line.progress()) if add is not None else (None, None)
@@ -132,14 +129,12 @@ def audit(
         if not done.holds:
             raise typer.Exit(1)
         return
-    command_line.prepare()
     command_line.answer()
     where = None if out is None else str(command_line.writable(out).resolve())
     command_line.registered(model_uri)
     from flows.audit import audit as audit_flow
     from flows.reports.audit import render
 
-    command_line.serve()
     with command_line.owned():
         report = audit_flow(model_uri, alternatives, where)
     give(report, lambda: render(report.document, report.rows, command_line.console()))
@@ -173,7 +168,6 @@ def review(
     """Verify, show, and approve or reject a registered model; moves the alias `champion`."""
     if decision not in (None, "approve", "reject"):
         raise InputError("--decision", "is neither approve nor reject", "give one of the two")
-    command_line.prepare()
     command_line.answer()
     command_line.registered(model_uri)
     from flows.review import render_review, review_in_terminal
@@ -196,12 +190,10 @@ def watch(
         from hush_core.config import load_config
 
         load_config(config, command="watch")
-    command_line.prepare()
     command_line.answer()
     from flows.watch import render_watched
     from flows.watch import watch as watch_flow
 
-    command_line.serve()
     with command_line.owned():
         done = watch_flow(None if config is None else str(config.resolve()), model)
     give(done, lambda: render_watched(done, command_line.console()))

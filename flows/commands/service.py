@@ -44,7 +44,6 @@ def serve(
     if config is not None:
         command_line.check(config, command="serve")
     else:
-        command_line.prepare()
         command_line.answer()
     from flows.serve import serve as serve_flows
     from flows.serve import serve_in_background

@@ -17,7 +17,6 @@ SHOWN = 20
 
 
 def render(document: AuditDocument, rows: Sequence[dict[str, Any]], console: Console) -> None:
-    """The page on a terminal."""
     console.print(Markdown(markdown(document, rows)))
 
 
@@ -27,7 +26,10 @@ def markdown(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
         f"| {a.name} | {a.adversary} | {a.tried} | {a.found} | {a.most} | {a.outcome} | {a.note} |"
         for a in document.attacks
     ]
-    telling = sorted(rows, key=_weight, reverse=True)
+    telling = sorted(
+        rows, reverse=True,
+        key=lambda row: max((row["written"] or 0.0) / row["certified"], row["ranked_evidence"] or 0.0),
+    )  # fmt: skip
     return "\n".join(
         [
             f"# Audit of {document.model}: {document.outcome}",
@@ -49,31 +51,22 @@ def markdown(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _weight(row: dict[str, Any]) -> float:
-    ratio = (row["written"] or 0.0) / row["certified"]
-    return max(ratio, row["ranked_evidence"] or 0.0)
-
-
 def _row(row: dict[str, Any]) -> str:
-    written = _number(row["written"])
+    written = _shown(row["written"])
     if row["written"] is not None:
         written += f" ({row['written_lower']:.2g} to {row['written_upper']:.2g})"
     exposed = "no value to rank"
     if row["exposure_bits"] is not None:
         exposed = f"{row['exposure_bits']:.1f} ({row['exposure_lower']:.1f} to {row['exposure_upper']:.1f})"
-    allowed = "" if row["allowed_bits"] is None else f"from {row['allowed_bits']:.1f}"
+    allowed = row["allowed_bits"]
     cells = [
         cell(short_name(row["name"])), f"{row['prior']:.3g}", f"{row['certified']:.4g}",
-        _number(row["every_step"]), written,
-        _number(row["written_start"]), _number(row["samples"]), exposed, _bits(row["start_bits"]), allowed,
-        _bits(row["ceiling_bits"]),
+        _shown(row["every_step"]), written,
+        _shown(row["written_start"]), _shown(row["samples"]), exposed, _shown(row["start_bits"], ".1f"),
+        "" if allowed is None else f"from {allowed:.1f}", _shown(row["ceiling_bits"], ".1f"),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
-
-
-def _bits(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+def _shown(value: float | None, form: str = ".3g") -> str:
+    return "" if value is None else f"{value:{form}}"

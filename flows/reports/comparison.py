@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from flows.reports.lines import grid, say, table_lines, where
 from hush_core.config import MECHANISMS, HushConfig
 from hush_core.rivals import CONFIDENCE, Verdict
 from tasks.publish_comparison import PublishedComparison, RivalRow
@@ -51,7 +51,6 @@ def build_report(
 
 
 def _promise(config: HushConfig) -> str:
-    """What all rivals promise."""
     if target := config.mechanism.unit_dp:
         return "({:g}, {:g})-DP of every secret".format(*target)
     levels = ", ".join(f"{name} ≤ {level:g}" for name, level in sorted(config.levels.items()))
@@ -72,7 +71,6 @@ def _settings(config: HushConfig) -> str:
 
 
 def _notes(rows: list[RivalRow], verdict: Verdict) -> list[str]:
-    """What a reader should know before believing it."""
     released = sum(bool(run.rounds) for row in rows for run in row.runs)
     notes = [
         f"{released} runs released something of this data now; certificates that are made later count them",
@@ -125,15 +123,10 @@ def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
 
 
 def render(report: ComparisonReport, console: Console) -> None:
-    """The screen."""
     console.print(f"[bold]hush[/bold]  compare, at one promise: {escape(report.promise)}", soft_wrap=True)
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
-    for place, name in enumerate(HEADERS):
-        table.add_column(
-            name,
-            justify="left" if place in (0, len(HEADERS) - 1) else "right",
-            no_wrap=place < len(HEADERS) - 1,
-        )
+    table = grid(HEADERS, left="rival", style="dim")
+    for column in table.columns[:-1]:
+        column.no_wrap = True
     for row in report.rows:
         if row.runs:
             table.add_row(*map(escape, cells(report, row)))
@@ -145,23 +138,19 @@ def render(report: ComparisonReport, console: Console) -> None:
         console.print(f"[dim]      {line}[/dim]", soft_wrap=True)
     for row in report.rows:
         if row.why:
-            console.print(f"[yellow]![/yellow]     {escape(row.rival)}: {escape(row.why)}", soft_wrap=True)
-    console.print(f"[bold]take[/bold]  {escape(report.why)}", soft_wrap=True)
+            say(console, "!", f"{row.rival}: {row.why}")
+    say(console, "take", report.why)
     if report.settings:
-        console.print(f"      {escape(report.settings)}", soft_wrap=True)
-        console.print(
-            "      `hush run` with these keys registers it: its first training is reused", soft_wrap=True
-        )
+        say(console, "", report.settings)
+        say(console, "", "`hush run` with these keys registers it: its first training is reused")
     for note in report.notes:
-        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
-    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/comparison.png", soft_wrap=True)
+        say(console, "!", note)
+    say(console, "look", f"{report.published.folder}/comparison.png")
     if report.published.run_url:
-        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
+        say(console, "", report.published.run_url)
 
 
 def markdown(report: ComparisonReport) -> str:
-    """The same for the Prefect UI."""
-    where = f"[MLflow]({report.published.run_url}), " if report.published.run_url else ""
     return "\n".join(
         [
             f"At one promise: {report.promise}. Loss in bits per {report.unit}.",
@@ -169,12 +158,10 @@ def markdown(report: ComparisonReport) -> str:
             f"**{report.why}**",
             "",
             *([f"`{report.settings}`", ""] if report.settings else []),
-            "| " + " | ".join(name or "note" for name in HEADERS) + " |",
-            "|" + "---|" * len(HEADERS),
-            *("| " + " | ".join(cells(report, row)) + " |" for row in report.rows),
+            *table_lines(HEADERS, [cells(report, row) for row in report.rows]),
             "",
             *(f"- **!** {note}" for note in report.notes),
             "",
-            f"Tables and picture: {where}`{report.published.folder}`",
+            f"Tables and picture: {where(report.published.folder, report.published.run_url)}",
         ]
     )

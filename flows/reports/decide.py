@@ -45,11 +45,7 @@ class Open:
 
 
 def needs_terminal() -> None:
-    """Refuse before any work where nobody can answer.
-
-    Raises:
-        InputError: no terminal, or `--json`.
-    """
+    """Refuse before any work where nobody can answer. Raises InputError: no terminal, or `--json`."""
     if OUTPUT.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "run `hush secrets` without --review, and this one in a terminal"
         raise InputError("--review", "there is no terminal to ask on", hint)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import mlflow
 import polars as pl
 from prefect.context import FlowRunContext
 
-from flows.reports.job_report import Report
-from flows.reports.job_rows import SecretRow, redacted_row
-from flows.reports.job_warnings import warnings_of
+from flows.reports.coverage_notes import coverage_notes
+from flows.reports.job_report import Report, SecretRow, redacted_row
 from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
 from tasks.against import AgainstChampion
-from tasks.description import model_in_words
+from tasks.description import model_in_words, runs_in_words
 from tasks.outcome import Outcome, all_runs, gain, losses
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
-
-
-def gather_warnings(config: HushConfig, outcome: Outcome, store: Store) -> list[str]:
-    """Those of the report, before there is one."""
-    return warnings_of(config, outcome, store, _rows(store, outcome))
+from tasks.wording import counted
 
 
 def build_report(
@@ -36,7 +29,7 @@ def build_report(
     """Gather the report of a finished job from its tables."""
     extracted, weighed, calibrated = outcome.extracted, outcome.weighed, outcome.calibrated
     certificate = store.path(outcome.certificate)
-    rows, together = _rows(store, outcome), all_runs(store, outcome)
+    rows, together, run = _rows(store, outcome), all_runs(store, outcome), FlowRunContext.get()
     return Report(
         model_uri=registered.model_uri,
         run_url=registered.link,
@@ -54,18 +47,15 @@ def build_report(
         untagged_steps=outcome.untagged.steps if outcome.untagged else None,
         mechanism=config.mechanism.in_words,
         gap=weighed.gap,
-        noise_multiplier=calibrated.noise_multiplier,
-        method=calibrated.method,
+        **calibrated.model_dump(
+            include={"noise_multiplier", "method", "rounds", "expected_batch", "cycle_batch", "clip_norm"}
+        ),
         noise_by_method={m: c.noise_multiplier if c else None for m, c in outcome.by_method.items()},
         paper_noise=outcome.by_paper,
-        rounds=calibrated.rounds,
         rounds_released=outcome.trained.rounds_released,
         promised_runs=config.promise.runs if config.promise else None,
         earlier_runs=together.earlier,
         worst_of_all_runs=together.worst,
-        expected_batch=calibrated.expected_batch,
-        cycle_batch=calibrated.cycle_batch,
-        clip_norm=calibrated.clip_norm,
         model=model_in_words(config),
         learning_rate=outcome.learning_rate,
         rates_rehearsed=len(outcome.tried),
@@ -74,7 +64,7 @@ def build_report(
         gain=gain(outcome),
         tagged_losses=outcome.tagged_bits,
         loss_unit=outcome.trained.model.unit,
-        reused=_older_than_this_run(certificate),
+        reused=run is not None and certificate.stat().st_mtime < run.start_time.timestamp(),
         redacted=redacted_row(outcome),
         against=against,
         warnings=warnings,
@@ -102,6 +92,67 @@ def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
     return [SecretRow(**row) for row in table.sort("secret_id").drop("secret_id").iter_rows(named=True)]
 
 
-def _older_than_this_run(certificate: Path) -> bool:
-    run = FlowRunContext.get()
-    return run is not None and certificate.stat().st_mtime < run.start_time.timestamp()
+BITS_OF_A_BYTE = 8.0
+
+
+def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]:
+    """What a reader should know before using the model, the most serious first; no value and no path."""
+    trained, rows = outcome.trained, _rows(store, outcome)
+    leaked = sum(bool(row.extracted) for row in rows)
+    notes = []
+    if leaked:
+        notes.append(
+            f"{counted(leaked, 'value')} came out of the PROTECTED model word for word: look at "
+            "the edges and priors"
+        )
+    together = all_runs(store, outcome)
+    if together.above or together.nothing:
+        notes.append(runs_in_words(together, trained.others.unknown))
+    if trained.rounds_released < outcome.calibrated.rounds:
+        notes.append(
+            f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
+        )
+    if config.weights.without_secret == "plain":
+        notes.append(
+            f"{outcome.weighed.trained_plain:,} examples that no secret names were trained on WITHOUT noise: what "
+            "no entry names, or no search found, may be memorised (`without_secret: noise` noises all text)"
+        )
+    if worthless := no_better(outcome):
+        notes.append(worthless)
+    notes += coverage_notes(store.read_json(outcome.extracted.coverage))
+    if unranked := not_attacked(rows):
+        said = "was not attacked: it is" if unranked == 1 else "were not attacked: they are"
+        notes.append(
+            f"{counted(unranked, 'value')} {said} whole in no example (cut where chunks meet: "
+            "larger chunk_bytes cut fewer; or encoded), or fewer than four letters and digits are free"
+        )
+    failed = [m for m, c in outcome.by_method.items() if c is None]
+    if failed:
+        notes.append(f"no noise multiplier could be certified by {', '.join(failed)}, for comparison")
+    if config.pretrain.steps and not outcome.extracted.n_public:
+        notes.append("nothing was pre-trained on: no example is public")
+    return notes
+
+
+def no_better(outcome: Outcome) -> str:
+    """Said where the protected model predicts no better than what it began with, or than none at all."""
+    bits, start = losses(outcome), outcome.begun_as
+    protected = bits.get("protected")
+    if protected is None:
+        return ""
+    if outcome.trained.model.unit == "byte" and protected >= BITS_OF_A_BYTE:
+        return f"the protected model is no better than none: {protected:.3f} bits per byte, of 8 by guessing"
+    before = bits.get("without secrets", bits.get(start))
+    if before is not None and protected >= before and outcome.calibrated.rounds:
+        return (
+            f"the protected model is no better than before its certified rounds: {protected:.3f}, was {before:.3f} "
+            f"bits per {outcome.trained.model.unit}; `hush plan` says what a larger batch would do"
+        )
+    return ""
+
+
+def not_attacked(rows: list[SecretRow]) -> int:
+    """Credentials and literals in some example that no attack could rank."""
+    return sum(
+        row.rank is None and row.examples > 0 and row.kind in ("credentials", "literals") for row in rows
+    )

@@ -9,9 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.reports.job_report import Report
-from flows.reports.job_rows import SecretRow
-from flows.reports.job_sentence import in_a_sentence
+from flows.reports.job_report import Report, SecretRow
 from hush_core.figures import METHOD_LABELS, short_name
 from tasks.wording import batch_in_words
 
@@ -58,7 +56,9 @@ def render(report: Report, console: Console) -> None:
     if report.noise_multiplier is not None:
         line("noise", noise_in_words(report))
     if report.paper_noise and report.noise_multiplier and report.method != "kl":
-        line("", _paper(report, report.paper_noise / report.noise_multiplier))
+        times = report.paper_noise / report.noise_multiplier
+        paper = f"kl on the paper's own weights of equal sum: {report.paper_noise:.3g}"
+        line("", f"{paper}, [bold]{times:.3g} times[/bold] as much")
     chosen = (
         f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
     )
@@ -136,11 +136,6 @@ def runs_so_far_in_words(report: Report) -> str:
 
 def _share(gain: float | None) -> str:
     return "" if gain is None else f": [bold]{gain:.0%}[/bold] of the unprotected gain"
-
-
-def _paper(report: Report, times: float) -> str:
-    paper = f"kl on the paper's own weights of equal sum: {report.paper_noise:.3g}"
-    return f"{paper}, [bold]{times:.3g} times[/bold] as much"
 
 
 def _came_out(report: Report) -> str:
@@ -252,3 +247,39 @@ def _cell(rank: int | None, bits: float | None, extracted: bool | None) -> str:
         return "[dim]-[/dim]"
     text = f"{rank} ({bits:.1f})"
     return f"[red]OUT[/red] {text}" if extracted else text
+
+
+AS_WELL = 0.95
+"""Of the unprotected gain on held-out text: from here on, the protected model learned it as well."""
+
+
+def in_a_sentence(report: Report) -> str:
+    """Empty where no value was attacked."""
+    attacked = [row for row in report.rows if row.rank is not None]
+    if not attacked:
+        return ""
+    parts = []
+    if report.planted is not None:
+        missed = f", {n} NOT" if (n := report.planted - (report.planted_found or 0)) else ""
+        parts.append(f"{report.planted_found} of {report.planted} planted secrets found{missed}")
+    own = sum(bool(row.extracted) for row in attacked)
+    if any(row.unprotected_rank is not None for row in attacked):
+        bare = sum(bool(row.unprotected_extracted) for row in attacked)
+        parts.append(f"the unprotected model gave away {bare or 'none'}, the protected one {own or 'none'}")
+    else:
+        parts.append(f"the protected model gave away {own or 'none'} of {len(attacked)} secrets")
+    if report.gain is not None:
+        parts.append(learned(report.gain))
+    if report.tagged_gain is not None:
+        parts.append(f"certified rounds learn {report.tagged_gain:.0%} of what text with a secret teaches")
+    if report.audit_refuted:
+        parts.append("an attack REFUTED the certificate")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def learned(gain: float) -> str:
+    """What became of text without a secret, by its share of the unprotected gain."""
+    if gain >= AS_WELL:
+        return "text without a secret is learned as well"
+    return f"text without a secret is learned worse ({gain:.0%} of what it could gain)"

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from flows.remedies import WORTH_ASKING, Remedy, share
+from flows.remedies import WORTH_ASKING, Remedy
 from flows.reports.ways import in_short
-from flows.settling import Settled
-from flows.sweep import parameters_of
-from hush_core.config import HushConfig
-from hush_core.weights import RULE, Way
-from tasks.extraction import Extracted
+from hush_core.weights import Way
 from tasks.publish_plan import NoiseOfRuns, PlanRow, Published
 from tasks.weighing import Relaxation
 from tasks.wording import counted
@@ -70,57 +66,7 @@ class PlanReport(BaseModel, frozen=True):
         return places[self.own.index(row)] if places and self.method != "kl" else None
 
 
-def build_report(
-    config: HushConfig,
-    extracted: Extracted,
-    rows: list[PlanRow],
-    chosen: int | None,
-    other: PlanRow | None,
-    relaxations: list[Relaxation],
-    noise_by_runs: list[NoiseOfRuns],
-    published: Published,
-    notes: list[str],
-    *,
-    widest_share: float | None,
-    remedies: list[Remedy],
-    next_run: str,
-    settled: Settled,
-    set_c: float | None,
-) -> PlanReport:
-    best = None if chosen is None else rows[chosen].noise_multiplier
-    train = config.train
-    noise_share = best and share(
-        best, batch=train.batch, rounds=train.rounds, parameters=parameters_of(config)
-    )
-    return PlanReport(
-        secrets=extracted.n_secrets,
-        examples=extracted.n_examples,
-        method=config.method,
-        rows=rows,
-        recommended=chosen,
-        rule=RULE,
-        other=other,
-        relaxations=relaxations,
-        runs=config.runs,
-        noise_by_runs=noise_by_runs,
-        published=published,
-        expected_batch=train.batch,
-        rounds=train.rounds,
-        noise_share=noise_share,
-        widest_share=widest_share,
-        without_secret=config.weights.without_secret,
-        remedies=remedies,
-        next_run=next_run,
-        ways=settled.ways,
-        replaced=settled.replaced,
-        trained_as_usual=None if config.mechanism.makes_noise else extracted.n_examples,
-        set_c=set_c,
-        notes=notes,
-    )
-
-
 def headline(report: PlanReport) -> str:
-    """The recommendation in one sentence."""
     if report.trained_as_usual is not None:
         done = in_short(report.ways)
         return (

@@ -18,11 +18,7 @@ MOST_ROWS = 20
 
 
 def report_target(
-    verification: Verification,
-    delta: float,
-    secrets: Sequence[str],
-    out: Path | None,
-    progress: Progress,
+    verification: Verification, delta: float, secrets: Sequence[str], out: Path | None, progress: Progress
 ) -> PrivacyReport:
     """The report; with `out`, also privacy.csv, trade_off.csv and trade_off.png in that folder."""
     report = privacy_report(verification, delta=delta, secrets=secrets, progress=progress)

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from flows.reports.lines import grid, say, table_lines
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
@@ -78,7 +78,9 @@ def build_report(
     taken: Changes | None,
 ) -> RehearsalReport:
     best, space = search.recommended(), search.space
-    ranked = sorted(search.tried(), key=_place)
+    ranked = sorted(
+        search.tried(), key=lambda one: (one.mean is None, -len(one.again), one.mean or 0.0, one.number)
+    )
     tagged = round(stage.roles.tagged_share * extracted.n_examples)
     return RehearsalReport(
         secrets=extracted.n_secrets,
@@ -108,10 +110,6 @@ def nothing_to_rehearse(config: HushConfig, extracted: Extracted, folder: Path) 
     )  # fmt: skip
 
 
-def _place(one: Tried) -> tuple:
-    return (one.mean is None, -len(one.again), one.mean or 0.0, one.number)
-
-
 def row_of(one: Tried, best: Tried | None, space: Space) -> RehearsedRow:
     losses = [one.loss, *one.again]
     return RehearsedRow(
@@ -128,7 +126,6 @@ def row_of(one: Tried, best: Tried | None, space: Space) -> RehearsedRow:
 
 
 def _notes(config: HushConfig, stage: Stage, tagged: int, best: Tried | None, space: Space) -> list[str]:
-    """What a reader should know before believing it."""
     notes = []
     drawn = tagged if config.weights.without_secret != "noise" else None
     if drawn is not None and stage.roles.n_stand_ins < drawn:
@@ -151,7 +148,6 @@ COLUMNS = (
 
 
 def cells(row: RehearsedRow) -> list[str]:
-    """One line of the table."""
     p = row.point
     loss = row.state if row.loss is None else f"{row.loss:.4f}"
     note = ", ".join(
@@ -168,7 +164,6 @@ def cells(row: RehearsedRow) -> list[str]:
 
 
 def headline(report: RehearsalReport) -> str:
-    """The recommendation in one sentence."""
     best, own = report.best, report.own
     if report.nothing:
         return report.nothing
@@ -208,49 +203,41 @@ def retraining(report: RehearsalReport) -> str:
 
 
 def render(report: RehearsalReport, console: Console) -> None:
-    """Print the table, the recommendation, and how to run it."""
     console.print()
     if report.nothing:
-        console.print(f"[bold]take[/bold]  {escape(report.nothing)}", soft_wrap=True)
+        say(console, "take", report.nothing)
         return
     console.print(
         f"[bold]{report.secrets:,}[/bold] secrets; every plan certified by {report.method}, at equal compute; "
         f"rehearsed on {report.stand_ins:,} examples that no secret tags",
         soft_wrap=True,
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if not name else "right", overflow="fold")
+    table = grid(COLUMNS, overflow="fold")
     for row in report.rows[:MOST_ROWS]:
         table.add_row(*map(escape, cells(row)), style="bold green" if row.recommended else None)
     console.print(table)
     if len(report.rows) > MOST_ROWS:
         console.print(f"[dim]{len(report.rows) - MOST_ROWS} more in rehearsal.csv[/dim]")
-    console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
+    say(console, "take", headline(report))
     if runs := retraining(report):
-        console.print(f"[bold]runs[/bold]  {escape(runs)}", soft_wrap=True)
+        say(console, "runs", runs)
     for note in report.notes:
-        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
+        say(console, "!", note)
     if report.published.plan:
-        console.print(
-            f"[bold]run[/bold]   hush run CONFIG --plan {escape(report.published.plan)}", soft_wrap=True
-        )
-    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/rehearsal.png", soft_wrap=True)
+        say(console, "run", f"hush run CONFIG --plan {report.published.plan}")
+    say(console, "look", f"{report.published.folder}/rehearsal.png")
     if report.published.run_url:
-        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
+        say(console, "", report.published.run_url)
 
 
 def markdown(report: RehearsalReport) -> str:
-    """The same for the Prefect UI."""
     lines = [
         f"{report.secrets:,} secrets; every plan certified by `{report.method}`, at equal compute; rehearsed on "
         f"{report.stand_ins:,} examples that no secret tags.",
         "",
         f"**{headline(report)}**",
         "",
-        "| " + " | ".join(name or "note" for name in COLUMNS) + " |",
-        "|" + "---|" * len(COLUMNS),
-        *("| " + " | ".join(cells(row)) + " |" for row in report.rows),
+        *table_lines(COLUMNS, map(cells, report.rows)),
         "",
         *([retraining(report), ""] if report.by_runs else []),
         *(f"- **!** {note}" for note in report.notes),

@@ -180,16 +180,17 @@ def _more(console: Console, rows: int, what: str) -> None:
 
 
 def render_files(summary: Summary, asked: list[str], console: Console) -> None:
-    """Which files hold the secrets asked for, each a name of a secret or an entry's id.
-
-    Raises:
-        InputError: none is called so.
-    """
+    """Which files hold the secrets asked for, each a name of a secret or an entry's id. Raises InputError: none is
+    called so."""
     rows = pl.read_csv(summary.files["files.csv"], infer_schema=False)
     names = set(rows["name"])
     known = {entry.id for entry in summary.entries} | names
     for shown in asked:
-        meant = [shown] if shown in known else [name for name in names if shown in _shorter(name)]
+        meant = (
+            [shown]
+            if shown in known
+            else [name for name in names if shown in (short_name(name), short_name(name, DIGITS))]
+        )
         name = meant[0] if len(meant) == 1 else shown
         if name not in known:
             raise InputError(
@@ -208,10 +209,6 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
         console.print(table)
         if own.height > MOST_FILES:
             console.print(f"[dim]… and {own.height - MOST_FILES:,} more: files.csv[/dim]")
-
-
-def _shorter(name: str) -> tuple[str, str]:
-    return short_name(name), short_name(name, DIGITS)
 
 
 def markdown(summary: Summary, url: str | None) -> str:

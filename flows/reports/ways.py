@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from flows.reports.lines import grid, say, table_lines
 from hush_core.weights import Way
 from tasks.wording import counted
 
@@ -21,7 +21,6 @@ MOST_ROWS = 12
 
 
 def cells(way: Way) -> list[str]:
-    """One line of the table."""
     found = [("noise", way.noise), ("drop", way.drop), ("redact", way.redact)]
     shares = [
         ("-" if share is None else f"{share:.0%}") + ("*" if name == way.taken else "")
@@ -31,7 +30,6 @@ def cells(way: Way) -> list[str]:
 
 
 def sentence(way: Way) -> str:
-    """What becomes of one entry, and why."""
     return f"{way.entry}: {TAKEN[way.taken]} ({way.why})"
 
 
@@ -61,26 +59,19 @@ def in_short(ways: Sequence[Way]) -> str:
 
 
 def render(ways: Sequence[Way], console: Console) -> None:
-    """Print the table and the sentences."""
     if not ways:
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for name in HEADS:
-        table.add_column(name, justify="left" if name == "entry" else "right")
+    table = grid(HEADS, left="entry")
     for way in ways[:MOST_ROWS]:
         table.add_row(*map(escape, cells(way)))
     console.print(table)
     console.print(f"[dim]{EXPLAINED}[/dim]", soft_wrap=True)
     for number, said in enumerate(sentences(ways)):
-        console.print(f"[bold]{'' if number else 'ways':<6}[/bold]{escape(said)}", soft_wrap=True)
+        say(console, f"{'' if number else 'ways':<6}", said)
 
 
 def markdown(ways: Sequence[Way]) -> list[str]:
-    """The same as lines of markdown."""
     if not ways:
         return []
-    return [
-        "| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS),
-        *("| " + " | ".join(cells(way)) + " |" for way in ways), "", f"{EXPLAINED}.", "",
-        *(f"- {said}" for said in sentences(ways)), "",
-    ]  # fmt: skip
+    table = table_lines(HEADS, map(cells, ways))
+    return [*table, "", f"{EXPLAINED}.", "", *(f"- {said}" for said in sentences(ways)), ""]

@@ -21,11 +21,8 @@ class LineReasons(BaseModel):
 
 
 def why_at(place: str) -> LineReasons:
-    """What is said of FILE:LINE.
-
-    Raises:
-        InputError: the place has another form, or there is no such file or line.
-    """
+    """What is said of FILE:LINE. Raises InputError: the place has another form, or there is no such file or
+    line."""
     file, _, number = place.rpartition(":")
     if not file or not number.isascii() or not number.isdigit() or len(number) > 9:
         raise InputError("--why", f"{place}: is not FILE:LINE", "name a file and the number of a line")

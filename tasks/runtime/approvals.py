@@ -69,12 +69,9 @@ def _last(name: str, version: str) -> Path:
 
 
 def check_approval(entry: ModelVersion, trust: TrustRoot | None = None) -> str:
-    """Who approved a version and when, in words. `trust`: of this environment, unless given.
-
-    Raises:
-        VerificationError: no trusted key approved it; without a trust root that is the key of this home. The alias
-            or a tag was set by another way, or the review was of an older hush or on another machine.
-    """
+    """Who approved a version and when, in words. `trust`: of this environment, unless given. Raises
+    VerificationError: no trusted key approved it; without a trust root that is the key of this home. The alias or a
+    tag was set by another way, or the review was of an older hush or on another machine."""
     trust = trust or trust_root()
     uri, tags = f"models:/{entry.name}/{entry.version}", entry.tags
     if tags.get(STATUS) != APPROVED:
@@ -93,11 +90,8 @@ def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
     """For a version that was found by the alias `champion`, and whose approval holds: is it the one promoted last?
 
     This home's own note answers for its decisions. For others it is the signed times of approvals in the registry,
-    which anyone with the trust root can check. A version is promoted again by another review of it.
-
-    Raises:
-        VerificationError: another version was promoted later, or the alias was taken away since: somebody moved it.
-    """
+    which anyone with the trust root can check. A version is promoted again by another review of it. Raises
+    VerificationError: another version was promoted later, or the alias was taken away since: somebody moved it."""
     trust = trust or trust_root()
     uri, at = f"models:/{entry.name}/{entry.version}", entry.tags[AT]
     back = "the alias was moved back to it: review it again with hush review, if it is to be champion"

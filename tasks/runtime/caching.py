@@ -33,12 +33,9 @@ def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
 
     Keyed, because the orchestrator's database shows the keys, and inputs hold hashes of protected text.
 
-    Inputs are JSON values, pydantic models, enums, bytes, or lists, tuples, sets and mappings of these.
-
-    Raises:
-        TypeError: anything else. A path is refused on purpose: its text says nothing of its content;
-            store the file and pass the `Ref`.
-    """
+    Inputs are JSON values, pydantic models, enums, bytes, or lists, tuples, sets and mappings of these. Raises
+    TypeError: anything else. A path is refused on purpose: its text says nothing of its content; store the file and
+    pass the `Ref`."""
     body = [task_name, str(version), [_canonical(value) for value in inputs]]
     return home().fingerprint(canonical_json(body).decode())
 

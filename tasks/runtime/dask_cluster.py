@@ -26,11 +26,11 @@ from prefect_dask.task_runners import PrefectDaskFuture
 from pydantic import BaseModel
 
 from hush_core.errors import Unavailable
-from hush_core.files import file_sha256, private_folder
+from hush_core.files import private_folder
 from tasks.runtime.dask_workers import Required, asked_first, check_workers, known_first
 from tasks.runtime.environment import RUNNER, home
 from tasks.runtime.shared_store import shared_store
-from tasks.runtime.store import Ref, Store, StoreError, directory_sha256, open_store, refs_in
+from tasks.runtime.store import Ref, Store, StoreError, content_sha256, open_store, refs_in
 
 BY_STORE = frozenset({"weigh", "price", "parts"})
 """Steps that are functions of stored objects alone. The others keep something in the home: scans, the ledger."""
@@ -77,12 +77,8 @@ class ClusterRunner(DaskTaskRunner):
 
     @property
     def client(self) -> PrefectDaskClient:
-        """The connection, made when it is first asked for.
-
-        Raises:
-            InputError: nobody answers at the address, its workers have another hush or another home, or they reach
-                no Prefect server.
-        """
+        """The connection, made when it is first asked for. Raises InputError: nobody answers at the address, its
+        workers have another hush or another home, or they reach no Prefect server."""
         with self._beginning:
             if self._client is None and self.address:
                 self.required = check_workers(self.address)
@@ -92,10 +88,7 @@ class ClusterRunner(DaskTaskRunner):
         self, task: Any, parameters: dict[str, Any], *args: Any, **kwargs: Any
     ) -> PrefectDaskFuture[Any]:
         """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one.
-
-        Raises:
-            Unavailable: the task needs this home, and the workers have homes of their own.
-        """
+        Raises Unavailable: the task needs this home, and the workers have homes of their own."""
         if not self.with_home():
             if task.name not in BY_STORE:
                 raise Unavailable(
@@ -182,11 +175,7 @@ def _put_right(store: Store, ref: Ref) -> None:
     shared, path = shared_store(home()), store.path(ref, verify=True)
     if shared is not None:
         with store.scratch() as work:
-            shared.publish(path.name, path, Path(work), lambda found: _digest(found) == ref.sha256)
-
-
-def _digest(path: Path) -> str:
-    return directory_sha256(path) if path.is_dir() else file_sha256(path)
+            shared.publish(path.name, path, Path(work), lambda found: content_sha256(found) == ref.sha256)
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ import distributed
 
 from hush_core.errors import InputError, SetupError
 from tasks.ownership import temporary_folder
-from tasks.runtime.environment import RUNNER, STORE, Home, home, store_address
+from tasks.runtime.environment import RUNNER, STORE, home, store_address
 
 PATH, MARK, IDENTITY = "HUSH_HOME", "home than this one, perhaps a copy", "identity key"
 OF_HOME = (PATH, MARK, IDENTITY)
@@ -43,11 +43,7 @@ class Required:
     apart: bool
 
     def check(self, worker: str, facts: dict[str, str]) -> None:
-        """See that a worker, called by its address, may work.
-
-        Raises:
-            InputError: it may not.
-        """
+        """See that a worker, called by its address, may work. Raises InputError: it may not."""
         copied = bool(facts[IDENTITY]) and facts[IDENTITY] == self.facts[IDENTITY]
         if self.apart and copied and facts[MARK] != self.facts[MARK]:
             what = f"the worker {worker} has a copy of this home, which counts for itself"
@@ -65,11 +61,8 @@ class Required:
 
 
 def check_workers(address: str) -> Required:
-    """See that all workers can do what they will be given.
-
-    Raises:
-        InputError: nobody answers at the address, a worker is of another kind, or they reach no Prefect server.
-    """
+    """See that all workers can do what they will be given. Raises InputError: nobody answers at the address, a
+    worker is of another kind, or they reach no Prefect server."""
     if not os.environ.get("PREFECT_API_URL"):
         what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"
         raise SetupError(
@@ -124,11 +117,7 @@ def known_first(key: Callable[P, str | None], required: Required) -> Callable[P,
 
 
 def check_this_worker(required: Required) -> None:
-    """In a worker: refuse what was sent here.
-
-    Raises:
-        InputError: this one may not work.
-    """
+    """In a worker: refuse what was sent here. Raises InputError: this one may not work."""
     required.check(distributed.get_worker().address, _known_facts(required.mark))
 
 
@@ -146,6 +135,7 @@ def facts_of_worker(mark: str) -> dict[str, str]:
     names = ("numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
     place = home()
     file = place.store / mark
+    said = f"worker {mark}".encode(), hashlib.sha256
     known = (place.keys / "identity.key").is_file()  # asked for elsewhere it would be made
     return {
         "hush": _code(),
@@ -154,18 +144,12 @@ def facts_of_worker(mark: str) -> dict[str, str]:
         MARK: file.read_text() if file.is_file() else "",
         IDENTITY: place.fingerprint("worker") if known else "",
         STORE: store_address(),
-        "keys/store.key": _digest_of_store_key(place, mark),
+        "keys/store.key": hmac.new(place.store_key(), *said).hexdigest() if store_address() else "",
         "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
     }
 
 
 _known_facts = lru_cache(maxsize=8)(facts_of_worker)
-
-
-def _digest_of_store_key(place: Home, mark: str) -> str:
-    if not store_address():
-        return ""
-    return hmac.new(place.store_key(), f"worker {mark}".encode(), hashlib.sha256).hexdigest()
 
 
 def _code() -> str:

@@ -45,12 +45,9 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
     Returns whether that left the model without a champion. If a webhook is set up, a promotion is noted for it
     before the alias moves; `webhook.deliver` sends it.
 
-    certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it.
-
-    Raises:
-        VerificationError: the registry names another certificate by now.
-        InputError: this account may not decide; or the webhook cannot be used as it is set up.
-    """
+    certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it. Raises
+    VerificationError: the registry names another certificate by now. InputError: this account may not decide; or
+    the webhook cannot be used as it is set up."""
     told = webhook.endpoint() if status == APPROVED else None
     with _refused_in_words(), one_at_a_time(home(), "decisions"):
         entry, client = find_version(model_uri), tracker()
@@ -79,11 +76,8 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
 
 def finish_decisions(model: str) -> None:
     """Finish a decision that was killed: move the alias to what was approved, and release its message. If not all
-    its tags were written, or a later decision overtook it, restore the state before it.
-
-    Raises:
-        InputError: this account may not decide.
-    """
+    its tags were written, or a later decision overtook it, restore the state before it. Raises InputError: this
+    account may not decide."""
     with _refused_in_words(), one_at_a_time(home(), "decisions"):
         _finish(model)
 

@@ -23,11 +23,8 @@ DIGEST_BYTES = 32
 
 
 def make_empty() -> Path | None:
-    """Have it in the user's cache; None where that cannot be trusted.
-
-    Raises:
-        subprocess.CalledProcessError: Prefect could not make it.
-    """
+    """Have it in the user's cache; None where that cannot be trusted. Raises subprocess.CalledProcessError: Prefect
+    could not make it."""
     file = _file()
     if file is None or _read(file) is not None:
         return file

@@ -24,7 +24,7 @@ from urllib.parse import unquote
 
 from hush_core.errors import InputError, SetupError
 from hush_core.files import beside, new_file, sync
-from tasks.runtime.mounts import of_mount
+from tasks.runtime.deadline import of_mount
 
 KEY_BYTES = 32
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -87,19 +87,8 @@ class Home:
         """The 32 bytes that encrypt what goes to HUSH_STORE; mode 0600; the same where homes share objects."""
         return _key(self.keys / "store.key", lambda: secrets.token_bytes(KEY_BYTES), KEY_BYTES)
 
-    def prefect_login(self) -> str:
-        """`user:password` of the Prefect server that hush starts itself, as its UI asks for it; mode 0600."""
-        return self._login("prefect")
-
-    def mlflow_login(self) -> str:
-        """`user:password` of hush's account on the MLflow server that hush starts itself; mode 0600."""
-        return self._login("mlflow")
-
-    def metrics_login(self) -> str:
-        """`user:password` for the worker's metrics; mode 0600."""
-        return self._login("metrics")
-
-    def _login(self, name: str) -> str:
+    def login(self, name: str) -> str:
+        """`user:password` of the server of hush's that is called `prefect`, `mlflow` or `metrics`; mode 0600."""
         made = _key(self.keys / f"{name}.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
         return made.decode()
 
@@ -125,7 +114,6 @@ class Home:
         return self.root / kind / f"{config_file.stem}-{self.fingerprint(str(config_file.resolve()))[:6]}"
 
     def create(self) -> Home:
-        """Make the folders (mode 0700)."""
         for folder in (self.root, self.prefect, self.artifacts, self.store, self.results, self.keys):
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -141,11 +129,7 @@ class Home:
 
 
 def home() -> Home:
-    """The home of this process, from HUSH_HOME; makes no folder.
-
-    Raises:
-        InputError: it is a path that cannot be.
-    """
+    """The home of this process, from HUSH_HOME; makes no folder. Raises InputError: it is a path that cannot be."""
     if "://" in os.environ.get("HUSH_HOME", ""):
         raise InputError(
             "HUSH_HOME",
@@ -199,11 +183,7 @@ def settings(place: Home) -> dict[str, str]:
 
 def retry_pauses() -> list[float]:
     """Seconds between attempts to deliver a record to a tracker that did not answer: HUSH_TRACKER_RETRIES, or half
-    an hour in all, MLflow's own retries included.
-
-    Raises:
-        InputError: it is no list of seconds.
-    """
+    an hour in all, MLflow's own retries included. Raises InputError: it is no list of seconds."""
     given = os.environ.get(RETRIES) or "10,60,300,300"
     try:
         pauses = [float(part) for part in given.split(",")]
@@ -217,11 +197,8 @@ def retry_pauses() -> list[float]:
 
 def runner() -> str:
     """Where tasks that do not depend on one another run: `threads` of this process, a `dask` cluster of this
-    machine's processes, or the address of a Dask scheduler.
-
-    Raises:
-        InputError: it is neither, the address is open to anybody, or Dask is not installed.
-    """
+    machine's processes, or the address of a Dask scheduler. Raises InputError: it is neither, the address is open
+    to anybody, or Dask is not installed."""
     chosen = os.environ.get(RUNNER) or "threads"
     if chosen == "threads":
         return chosen
@@ -244,12 +221,9 @@ def runner() -> str:
 
 
 def store_address() -> str:
-    """Where objects are published for other machines; empty where they stay in HUSH_HOME.
-
-    Raises:
-        SetupError: it is no storage that keeps a file whole or not at all, names a login, or needs an extra; its
-            mount does not answer.
-    """
+    """Where objects are published for other machines; empty where they stay in HUSH_HOME. Raises SetupError: it
+    is no storage that keeps a file whole or not at all, names a login, or needs an extra; its mount does not
+    answer."""
     chosen = (os.environ.get(STORE) or "").rstrip("/")
     if not chosen:
         return ""
@@ -271,12 +245,9 @@ def store_address() -> str:
 
 
 def prepare_environment() -> Home:
-    """Make HUSH_HOME and set the environment; must run before prefect or mlflow is imported.
-
-    Raises:
-        InputError: HUSH_HOME cannot be written, HUSH_LOG_FORMAT, HUSH_RUNNER or HUSH_STORE is nothing that can be.
-        RuntimeError: Prefect is imported already under another home (its settings are read once, at import).
-    """
+    """Make HUSH_HOME and set the environment; must run before prefect or mlflow is imported. Raises InputError:
+    HUSH_HOME cannot be written, HUSH_LOG_FORMAT, HUSH_RUNNER or HUSH_STORE is nothing that can be. RuntimeError:
+    Prefect is imported already under another home (its settings are read once, at import)."""
     place = home().create()
     if os.environ.get(LOG_FORMAT, "") not in ("", "text", "json"):
         raise InputError(LOG_FORMAT, "is neither text nor json", "write one of the two")

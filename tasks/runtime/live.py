@@ -29,7 +29,7 @@ from prefect.context import FlowRunContext
 
 from hush_core.files import private_folder
 from tasks.runtime.environment import home
-from tasks.runtime.tracking import experiment_of, owned, tracker
+from tasks.runtime.tracking import experiment_of, opened_run, tracker
 from tasks.runtime.versions import DIGEST
 
 TRAINING = "hush.training"
@@ -88,10 +88,6 @@ class Live:
             self._put(self._rounds.rest(time.monotonic()))
             self._courier.end(failed=failed)
 
-    def failed(self) -> None:
-        """The flow has failed, after the rounds too: a run that is still open is closed."""
-        self.end(failed=True)
-
 
 @contextmanager
 def watched(experiment: str, model: str) -> Iterator[Live]:
@@ -100,7 +96,7 @@ def watched(experiment: str, model: str) -> Iterator[Live]:
     try:
         yield live
     except BaseException:
-        live.failed()
+        live.end(failed=True)  # after the rounds too
         raise
 
 
@@ -225,14 +221,8 @@ class _Courier(threading.Thread):
 def _begin(experiment: str, model: str, run: str) -> str:
     """The tracker's run of a training, opened again or made."""
     client = tracker()
-    if (known := open_run(experiment, run)) is not None:
-        client.update_run(known, status="RUNNING")
-        for key, value in owned().items():
-            client.set_tag(known, key, value)
-        return known
-    tags = {**owned(), TRAINING: run}
-    made = client.create_run(experiment_of(client, experiment), tags=tags, run_name=f"{model} training")
-    return made.info.run_id
+    name, tags = f"{model} training", {TRAINING: run}
+    return opened_run(client, experiment_of(client, experiment), open_run(experiment, run), name, **tags)
 
 
 def _send(run_id: str, rows: list[dict[str, Any]]) -> None:

@@ -36,11 +36,8 @@ _CLASS = re.compile(r"[A-Za-z0-9]+")
 
 
 def environment_files(code: Mapping[str, str]) -> dict[str, str]:
-    """Name → content of the files that say what to install, from `facts.code` of a certificate.
-
-    Raises:
-        KeyError: it does not name all of `INSTALLED`.
-    """
+    """Name → content of the files that say what to install, from `facts.code` of a certificate. Raises KeyError: it
+    does not name all of `INSTALLED`."""
     pinned = [f"{package}=={code[package].partition('+')[0]}" for package in INSTALLED]
     conda = {
         "name": "mlflow-env",
@@ -145,7 +142,8 @@ def _check_tokenizer(root: Path) -> list[str]:
 
 def _check_mlmodel(root: Path, code: Mapping[str, str]) -> list[str]:
     """Every key of MLmodel: fixed by the model's kind, by `facts.code`, or a mark that runs nothing."""
-    found, (config, kind) = _mapping(root / MLMODEL), _kind(root / "model")
+    names = (MLMODEL, "model/config.json", "model/language_model.json")  # the last two are certified
+    found, config, kind = (_mapping(root / name) for name in names)
     causal = kind.get("objective") == "causal"
     flavors = {
         "python_function": {
@@ -209,11 +207,6 @@ def _is_signature(signature: Any, params: Mapping[str, Any] | None) -> bool:
     except (ValueError, TypeError, LookupError):
         return False
     return parts.get("inputs") == parts.get("outputs") == _STRING and given == (params or {})
-
-
-def _kind(model_dir: Path) -> tuple[dict, dict]:
-    """config.json and language_model.json of the certified files."""
-    return _mapping(model_dir / "config.json"), _mapping(model_dir / "language_model.json")
 
 
 def _mapping(path: Path) -> dict:

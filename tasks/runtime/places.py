@@ -46,13 +46,8 @@ class Place(ABC):
 
     @abstractmethod
     def read(self, name: str, into: Path, most: int) -> None:
-        """Copy a file of at most so many bytes here.
-
-        Raises:
-            FileNotFoundError: it does not exist.
-            TooLong: it is longer.
-            NotWhole: another thing than a file has its name.
-        """
+        """Copy a file of at most so many bytes here. Raises FileNotFoundError: it does not exist. TooLong: it is
+        longer. NotWhole: another thing than a file has its name."""
 
 
 class Folder(Place):

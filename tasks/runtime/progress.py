@@ -107,10 +107,7 @@ class Dismissed(HushError):
 
 def _refuse_if_dismissed() -> None:
     """In a worker of a Dask cluster: end what nobody waits for. Dask cannot end a task that runs in a thread.
-
-    Raises:
-        Dismissed: the flow was cancelled, stopped or killed.
-    """
+    Raises Dismissed: the flow was cancelled, stopped or killed."""
     dask = sys.modules.get("distributed.worker")
     key = getattr(dask.thread_state, "key", None) if dask else None
     if key is None:

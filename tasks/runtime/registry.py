@@ -59,8 +59,7 @@ def record_run(
     model_name: str,
     params: Mapping[str, Any],
     metrics: Mapping[str, float],
-    tables: Mapping[str, Path],
-    pictures: Mapping[str, Path],
+    folders: Mapping[str, Mapping[str, Path]],
     certificate_dir: Path,
     model_dir: Path,
     tags: Mapping[str, str],
@@ -77,60 +76,40 @@ def record_run(
     with one_at_a_time(home(), "register"), open_store().all_temporary():
         if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:
             return logged
-        return _record(
-            experiment, model_name, training,
-            params=params, metrics=metrics, folders={"tables": tables, "pictures": pictures},
-            certificate_dir=certificate_dir, model_dir=model_dir, tags=tags, description=description,
-        )  # fmt: skip
-
-
-def _record(
-    experiment: str,
-    model_name: str,
-    training: str | None,
-    *,
-    params: Mapping[str, Any],
-    metrics: Mapping[str, float],
-    folders: Mapping[str, Mapping[str, Path]],
-    certificate_dir: Path,
-    model_dir: Path,
-    tags: Mapping[str, str],
-    description: str,
-) -> Registered:
-    known = registered_version(model_name, certificate_dir)
-    digest = file_sha256(certificate_dir / "certificate.json")
-    client = tracker()
-    experiment_id = experiment_of(client, experiment)
-    shown = open_run(experiment, training) if training else None
-    marks = {**owned(), DIGEST: digest, MLFLOW_RUN_NAME: f"{model_name} {digest[:8]}"}
-    with _begun_or_new(client, experiment_id, marks, shown) as run:
-        if training:
-            deliver(run.info.run_id, training)
-        mlflow.set_tags(dict(tags))
-        mlflow.log_params(dict(params))
-        told = client.get_run(run.info.run_id).data.metrics
-        mlflow.log_metrics({name: value for name, value in metrics.items() if name not in told})
-        for folder, files in folders.items():
-            log_files(folder, files)
-        mlflow.log_artifacts(str(certificate_dir), "certificate")
-        if known is not None:
-            mlflow.set_tag("registered_as", known.model_uri)
-            return _in_run(known, experiment_id, run.info.run_id)
-        info = _log_model(model_dir, certificate_dir)
-        try:
-            client.create_registered_model(model_name)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
-        made = client.create_model_version(
-            model_name,
-            source=info.model_uri,
-            run_id=run.info.run_id,
-            model_id=info.model_id,
-            tags={**tags, DIGEST: digest, STATUS: "pending", **_signer()},
-            description=description,
-        )
-    return _finished(client, client.get_model_version(model_name, made.version))
+        known = registered_version(model_name, certificate_dir)
+        digest = file_sha256(certificate_dir / "certificate.json")
+        client = tracker()
+        experiment_id = experiment_of(client, experiment)
+        shown = open_run(experiment, training) if training else None
+        marks = {**owned(), DIGEST: digest, MLFLOW_RUN_NAME: f"{model_name} {digest[:8]}"}
+        with _begun_or_new(client, experiment_id, marks, shown) as run:
+            if training:
+                deliver(run.info.run_id, training)
+            mlflow.set_tags(dict(tags))
+            mlflow.log_params(dict(params))
+            told = client.get_run(run.info.run_id).data.metrics
+            mlflow.log_metrics({name: value for name, value in metrics.items() if name not in told})
+            for folder, files in folders.items():
+                log_files(folder, files)
+            mlflow.log_artifacts(str(certificate_dir), "certificate")
+            if known is not None:
+                mlflow.set_tag("registered_as", known.model_uri)
+                return _in_run(known, experiment_id, run.info.run_id)
+            info = _log_model(model_dir, certificate_dir)
+            try:
+                client.create_registered_model(model_name)
+            except MlflowException as error:
+                if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                    raise
+            made = client.create_model_version(
+                model_name,
+                source=info.model_uri,
+                run_id=run.info.run_id,
+                model_id=info.model_id,
+                tags={**tags, DIGEST: digest, STATUS: "pending", **_signer()},
+                description=description,
+            )
+        return _finished(client, client.get_model_version(model_name, made.version))
 
 
 def _begun_or_new(

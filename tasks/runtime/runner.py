@@ -1,6 +1,6 @@
 """Where a flow's parallel tasks run: threads of its process, or processes of a Dask cluster (`HUSH_RUNNER`).
 
-`chosen_runner` gives it to the flows. Results on a cluster are those in threads, to the byte: which process
+`names.ChosenRunner` gives it to the flows. Results on a cluster are those in threads, to the byte: which process
 computes a part changes nothing. docs/running.md says what runs where, and who can read what.
 """
 
@@ -48,11 +48,8 @@ def elsewhere(function: Step[P, R]) -> Callable[P, R]:
 
 
 def _result(future: PrefectFuture[R]) -> R:
-    """Wait in short turns: a thread that is asked to stop dismisses the worker, which then ends its task.
-
-    Raises:
-        KeyboardInterrupt: it was asked to stop.
-    """
+    """Wait in short turns: a thread that is asked to stop dismisses the worker, which then ends its task. Raises
+    KeyboardInterrupt: it was asked to stop."""
     while not future.wrapped_future.done():
         if STOPPING.is_set():
             future.wrapped_future.cancel()

@@ -25,12 +25,11 @@ from urllib.parse import unquote
 
 from hush_core.errors import SetupError, Unavailable
 from hush_core.files import private_folder
+from tasks.runtime.deadline import of_mount
 from tasks.runtime.environment import STORE, Home, home, store_address
 from tasks.runtime.full_disk import FULL
-from tasks.runtime.mounts import of_mount
-from tasks.runtime.packed import most_of, pack_and_seal, remove, unpack
 from tasks.runtime.places import Bucket, Folder, Place, TooLong
-from tasks.runtime.sealed import PIECE, NotWhole, unseal
+from tasks.runtime.sealed import PIECE, NotWhole, most_of, pack_and_seal, remove, unpack, unseal
 
 OBJECTS = "objects"
 MARK = f"{OBJECTS}/hush"
@@ -66,11 +65,8 @@ class SharedStore:
         """Have an object there, read back and found right, and note it.
 
         label: digest and suffix. path: its file or folder. work: a private folder on the home's disk. right:
-        whether a file or folder is this object, by its digest.
-
-        Raises:
-            SharedStoreError: the storage does not answer, or what it gives back is something else.
-        """
+        whether a file or folder is this object, by its digest. Raises SharedStoreError: the storage does not
+        answer, or what it gives back is something else."""
         name = self._name(label)
         part = work / f"publish.{secrets.token_hex(8)}"
         there = partial(self._there, name, part, right, most=most_of(path), folder=path.is_dir())
@@ -81,13 +77,9 @@ class SharedStore:
         self._take_note(label)
 
     def fetch(self, label: str, into: Path, right: Callable[[Path], bool], *, folder: bool) -> None:
-        """Decrypt an object into a new file, or a new folder, and see that it is `right`.
-
-        Raises:
-            Missing: no such object is there, or something else is; a home that makes it again publishes it again.
-            SharedStoreError: the storage does not answer.
-            OSError: the disk is full, or would be.
-        """
+        """Decrypt an object into a new file, or a new folder, and see that it is `right`. Raises Missing: no such
+        object is there, or something else is; a home that makes it again publishes it again. SharedStoreError: the
+        storage does not answer. OSError: the disk is full, or would be."""
         most = shutil.disk_usage(into.parent).free // 2  # sealed and opened
         try:
             self._open(self._name(label), into, most, folder=folder)
@@ -103,11 +95,8 @@ class SharedStore:
 
     def check(self, work: Path) -> None:
         """See that this account may write to the storage and read it, and that it is the one of this key's objects.
-
-        Raises:
-            SetupError: it is of another key, or not the one that this home has published to.
-            Exception: it does not answer, or refuses: what its client says.
-        """
+        Raises SetupError: it is of another key, or not the one that this home has published to. Exception: it does
+        not answer, or refuses: what its client says."""
         mark, back = work / "mark", work / "mark.back"
         try:
             self._open(MARK, back, PIECE, folder=False)
@@ -205,11 +194,8 @@ def _place(address: str, process: int) -> Place:  # a fork takes no connection w
 
 
 def shared_store(home: Home) -> SharedStore | None:
-    """What HUSH_STORE names; None where it is not set.
-
-    Raises:
-        SetupError: it is no address of a storage, or its extra is not installed.
-    """
+    """What HUSH_STORE names; None where it is not set. Raises SetupError: it is no address of a storage, or its
+    extra is not installed."""
     address = store_address()
     if not address:
         return None
@@ -217,13 +203,9 @@ def shared_store(home: Home) -> SharedStore | None:
 
 
 def check_storage() -> None:
-    """Refuse a HUSH_STORE that does not answer, before any work.
-
-    Raises:
-        SetupError: it is no address of a storage, does not answer this account (a folder: in time), or has no such
-            bucket or folder. Or its content is of another key, or it is not the storage that this home publishes
-            to.
-    """
+    """Refuse a HUSH_STORE that does not answer, before any work. Raises SetupError: it is no address of a storage,
+    does not answer this account (a folder: in time), or has no such bucket or folder. Or its content is of another
+    key, or it is not the storage that this home publishes to."""
     address = store_address()
     if address.startswith("file:"):
         of_mount(f"{STORE} ({address})", lambda: _check(address))

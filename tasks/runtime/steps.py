@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -163,16 +163,11 @@ def write_result(record: Path, result: Any) -> None:
     }  # fmt: skip
     about = {
         "storage_key": str(record), "expiration": None, "serializer": serializer,
-        "prefect_version": _prefect(), "storage_block_id": None,
+        "prefect_version": version("prefect"), "storage_block_id": None,
     }  # fmt: skip
     write_whole(
         record, json.dumps({"metadata": about, "result": json.dumps(result, default=_encoded)}).encode()
     )
-
-
-@cache
-def _prefect() -> str:
-    return version("prefect")
 
 
 def _encoded(value: Any) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from hush_core.files import file_sha256, new_file, put_in_place, sync, write_who
 from tasks.ownership import one_at_a_time, temporary_folder
 from tasks.runtime.environment import home
 from tasks.runtime.full_disk import FULL
-from tasks.runtime.packed import remove
+from tasks.runtime.sealed import remove
 from tasks.runtime.shared_store import Missing, shared_store
 
 DIRECTORY = ".d"
@@ -111,11 +111,8 @@ class Store:
         return self.put_bytes(canonical_json(value), kind=kind, suffix=".json")
 
     def put_directory(self, folder: Path, *, kind: str = "directory") -> Ref:
-        """Keep a copy of a folder of plain files under the hash of its names and contents.
-
-        Raises:
-            StoreError: it holds a link or another thing that is neither file nor folder.
-        """
+        """Keep a copy of a folder of plain files under the hash of its names and contents. Raises StoreError: it
+        holds a link or another thing that is neither file nor folder."""
         ref = Ref(kind=kind, sha256=directory_sha256(Path(folder)), suffix=DIRECTORY)
         target = self._target(ref)
         if target.is_dir() and directory_sha256(target) == ref.sha256:
@@ -139,18 +136,14 @@ class Store:
 
     def publish(self, ref: Ref, *, asked: bool = False) -> None:
         """Have an object of this home in HUSH_STORE too; nothing where that is not set. `asked`: do not rely on the
-        note that it was published, as the storage may have lost it since.
-
-        Raises:
-            StoreError: it is not here whole.
-            SharedStoreError: the storage does not answer, or does not keep it.
-        """
+        note that it was published, as the storage may have lost it since. Raises StoreError: it is not here whole.
+        SharedStoreError: the storage does not answer, or does not keep it."""
         if self._shared is None:
             return
         label, target = _label(ref), self._target(ref)
         if self._shared.noted(label, asked=asked):
             return
-        if not target.exists() or _sha256(target) != ref.sha256:
+        if not target.exists() or content_sha256(target) != ref.sha256:
             self._fetched(ref)
             return
         with self.scratch() as work:
@@ -160,38 +153,28 @@ class Store:
 
     def path(self, ref: Ref, *, verify: bool = False) -> Path:
         """Where the object lies; with `verify`, its content is hashed first. What is not here, or changed, is
-        fetched from HUSH_STORE and hashed.
-
-        Raises:
-            StoreError: it is missing, or (with `verify`) its content has changed, and HUSH_STORE does not have it.
-            SharedStoreError: the storage does not answer.
-        """
+        fetched from HUSH_STORE and hashed. Raises StoreError: it is missing, or (with `verify`) its content has
+        changed, and HUSH_STORE does not have it. SharedStoreError: the storage does not answer."""
         target = self._target(ref)
         if not target.exists():
             return self._fetched(ref, "is missing")
-        if verify and _sha256(target) != ref.sha256:
+        if verify and content_sha256(target) != ref.sha256:
             return self._fetched(ref, "has been changed")
         return target
 
     def read_bytes(self, ref: Ref, *, verify: bool = False) -> bytes:
-        """The object's bytes."""
         return self.path(ref, verify=verify).read_bytes()
 
     def read_frame(self, ref: Ref, *, verify: bool = False) -> pl.DataFrame:
-        """The object as a polars frame."""
         return pl.read_parquet(self.path(ref, verify=verify))
 
     def read_json(self, ref: Ref, *, verify: bool = False) -> Any:
-        """The object as a JSON value."""
         return json.loads(self.read_bytes(ref, verify=verify))
 
     def holds(self, ref: Ref) -> bool:
-        """Whether the object is here, or on HUSH_STORE, with exactly the content that its name promises.
-
-        Raises:
-            SharedStoreError: the storage does not answer, so nobody can tell.
-            OSError: the disk is full, so it cannot be fetched.
-        """
+        """Whether the object is here, or on HUSH_STORE, with exactly the content that its name promises. Raises
+        SharedStoreError: the storage does not answer, so nobody can tell. OSError: the disk is full, so it cannot
+        be fetched."""
         try:
             self.path(ref, verify=True)
         except OSError as error:
@@ -300,8 +283,8 @@ def _label(ref: Ref) -> str:
 
 
 def _is(ref: Ref) -> Callable[[Path], bool]:
-    return lambda path: _sha256(path) == ref.sha256
+    return lambda path: content_sha256(path) == ref.sha256
 
 
-def _sha256(path: Path) -> str:
+def content_sha256(path: Path) -> str:
     return directory_sha256(path) if path.is_dir() else file_sha256(path)

@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +124,18 @@ def log_run(
     return link_of(experiment_id, run.info.run_id)
 
 
+@contextlib.contextmanager
+def staged(out: Path) -> Iterator[Path]:
+    """A folder to write files in; at the end each is put into `out`, a private place, wholly or not at all."""
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out) as work:
+        yield Path(work)
+        for file in sorted(Path(work).iterdir()):
+            file.chmod(0o600)
+            sync(file)
+            put_in_place(file, out / file.name)
+
+
 def log_look(**run: Any) -> str | None:
     """`log_run`, of what trains nothing: a command without an orchestrator notes it in a tracker that the user
     names, and does not begin one of its own for it."""
@@ -146,6 +158,16 @@ def log_files(folder: str, files: Mapping[str, Path]) -> None:
 def owned() -> dict[str, str]:
     """The tag that says which process does a run: if it is killed, the next start closes the run."""
     return {RUN_TAG: token_of(home())}
+
+
+def opened_run(client: mlflow.MlflowClient, place: str, known: str | None, name: str, **tags: str) -> str:
+    """A run that this process does: one that is known, again, or a new one in an experiment."""
+    if known is None:
+        return client.create_run(place, tags={**owned(), **tags}, run_name=name).info.run_id
+    client.update_run(known, status="RUNNING")
+    for key, value in owned().items():
+        client.set_tag(known, key, value)
+    return known
 
 
 def experiment_of(client: mlflow.MlflowClient, name: str) -> str:

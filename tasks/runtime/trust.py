@@ -20,11 +20,8 @@ SIGNING_KEY, TRUST = "HUSH_SIGNING_KEY", "HUSH_TRUST"
 
 def trust_root() -> TrustRoot | None:
     """Whose signatures count here: HUSH_TRUST, or `keys/trust` of the home (a file or a folder of public keys), or
-    the public half of the signing key; None without any of these.
-
-    Raises:
-        InputError: what is named is not there, or is no trust root.
-    """
+    the public half of the signing key; None without any of these. Raises InputError: what is named is not there, or
+    is no trust root."""
     path = _named(TRUST, "trust", "trust.pem")
     if path is not None:
         return read_trust(path)
@@ -34,11 +31,8 @@ def trust_root() -> TrustRoot | None:
 
 def signing_key() -> SigningKey | None:
     """The organisation's private key, for who signs: HUSH_SIGNING_KEY, or `keys/signing.pem` of the home; None
-    where there is neither a key nor a trust root.
-
-    Raises:
-        InputError: it cannot be used; or there is a trust root that would not take its signature.
-    """
+    where there is neither a key nor a trust root. Raises InputError: it cannot be used; or there is a trust root
+    that would not take its signature."""
     key, trust = _key(), trust_root()
     if trust is None:
         return None
@@ -62,11 +56,8 @@ def _key() -> SigningKey | None:
 
 def _named(variable: str, *files: str) -> Path | None:
     """The file that the environment names, existing or not; else the first existing file of the home. A link exists
-    even if its target does not: an unmounted share must not read as "nobody is trusted".
-
-    Raises:
-        InputError: the variable is empty, or the home's keys are missing or unreadable.
-    """
+    even if its target does not: an unmounted share must not read as "nobody is trusted". Raises InputError: the
+    variable is empty, or the home's keys are missing or unreadable."""
     given = os.environ.get(variable)
     if given is not None:
         if not given.strip():

@@ -31,12 +31,9 @@ PAGE = 500
 
 
 def find_version(model_uri: str) -> ModelVersion:
-    """The registry's entry for `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
-
-    Raises:
-        InputError: the form is another one, or there is no such version.
-        VerificationError: the registry answers with another one than it was asked for.
-    """
+    """The registry's entry for `models:/NAME/VERSION` or `models:/NAME@ALIAS`. Raises InputError: the form is
+    another one, or there is no such version. VerificationError: the registry answers with another one than it was
+    asked for."""
     match = re.fullmatch(r"models:/([^/@]+)(?:/(\d+)|@([\w-]+))", model_uri)
     if not match:
         raise InputError(
@@ -75,12 +72,6 @@ def earlier_versions(model_uri: str) -> Iterator[tuple[str, str]]:
         yield f"models:/{entry.name}/{version.version}", version.tags.get(MADE_BY, "")
 
 
-def earlier_tags(model_name: str) -> list[dict[str, str]]:
-    """The tags of all versions of `model_name`, the first one first."""
-    ordered = sorted(versions_of(model_name), key=lambda version: int(version.version))
-    return [dict(version.tags) for version in ordered]
-
-
 def versions_of(model_name: str, **tags: str) -> list[ModelVersion]:
     """Every version of a model, or those that carry these tags: MLflow takes 1 ms of CPU for each."""
     found = _search(" and ".join([f"name = '{model_name}'", *_tagged(tags)]))
@@ -107,30 +98,21 @@ def _search(query: str, **options: Any) -> Iterator[ModelVersion]:
 
 
 def certificate_of(entry: ModelVersion, into: Path) -> Certificate:
-    """The document that travels with a version, read alone: its tables are not looked at.
-
-    Raises:
-        VerificationError: there is no certificate, or it was edited.
-    """
+    """The document that travels with a version, read alone: its tables are not looked at. Raises VerificationError:
+    there is no certificate, or it was edited."""
     return read_certificate(download_certificate(f"models:/{entry.name}/{entry.version}", into))
 
 
 def download_certificate(model_uri: str, into: Path) -> Path:
-    """Copy the certificate that travels with a version to `into`/certificate.
-
-    Raises:
-        VerificationError: the version carries none.
-    """
+    """Copy the certificate that travels with a version to `into`/certificate. Raises VerificationError: the version
+    carries none."""
     return _download(model_uri, "certificate", into)
 
 
 def model_files(model_uri: str, into: Path) -> Path:
-    """Copy a version's artifact to `into`; the folder of the certified files in it, for their verification.
-
-    Raises:
-        OlderSchema: its certificate is of an older hush (`older_files`).
-        VerificationError: something around these files is not as they and the certificate make it.
-    """
+    """Copy a version's artifact to `into`; the folder of the certified files in it, for their verification. Raises
+    OlderSchema: its certificate is of an older hush (`older_files`). VerificationError: something around these
+    files is not as they and the certificate make it."""
     root = _download(model_uri, "", into / "artifact")
     if not (root / "model").is_dir():
         raise VerificationError([f"{model_uri}: model is missing from the artifact store"])
@@ -150,12 +132,9 @@ def _edited(certificate: Certificate, root: Path) -> list[str]:
 
 
 def older_files(model_uri: str, into: Path) -> tuple[Path, OlderCertificate]:
-    """The same of a version whose certificate is of an older hush, and what that says of itself.
-
-    Raises:
-        VerificationError: the certificate is not the one that was registered, a file is not as it says, or
-            something around these files is not as they and the certificate make it.
-    """
+    """The same of a version whose certificate is of an older hush, and what that says of itself. Raises
+    VerificationError: the certificate is not the one that was registered, a file is not as it says, or something
+    around these files is not as they and the certificate make it."""
     root, tag = _download(model_uri, "", into / "older"), find_version(model_uri).tags.get(DIGEST)
     older = check_unchanged(root / "certificate", root / "model")
     if file_sha256(root / "certificate" / "certificate.json") != tag:

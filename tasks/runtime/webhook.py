@@ -124,11 +124,8 @@ class Delivery:
 
 
 def endpoint() -> Endpoint | None:
-    """Whom to tell; None where HUSH_WEBHOOK_URL names nobody.
-
-    Raises:
-        InputError: the address or the secret cannot be used.
-    """
+    """Whom to tell; None where HUSH_WEBHOOK_URL names nobody. Raises InputError: the address or the secret cannot
+    be used."""
     url = os.environ.get(URL, "")
     if not url:
         return None
@@ -191,11 +188,7 @@ def messages() -> list[Message]:
 
 def deliver(clock: Callable[[], float] = time.time) -> Delivery:
     """Try every message that is due, once. One process of a home at a time; what a receiver or a network does
-    raises nothing.
-
-    Raises:
-        InputError: the address or the secret cannot be used.
-    """
+    raises nothing. Raises InputError: the address or the secret cannot be used."""
     taken, waiting = [], []
     with one_at_a_time(home(), "outbox"):
         told = endpoint()

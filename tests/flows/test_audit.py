@@ -17,8 +17,7 @@ from prefect.states import Suspended
 
 from flows.audit import audit
 from flows.demo.run import audited
-from flows.reports.job_report import Report
-from flows.reports.job_rows import SecretRow
+from flows.reports.job_report import Report, SecretRow
 from flows.review import review
 from flows.runs import add_runs, counted_runs
 from flows.verify import verify_target
@@ -32,8 +31,7 @@ from hush_core.config import ByteGptModel
 from hush_core.errors import InputError, VerificationError
 from hush_core.training import byte_gpt, fit_plain, save_model
 from hush_core.weights import assign_roles, sampling_rates
-from tasks.audit import _in_parts
-from tasks.audit_inputs import AuditInputs, note_inputs
+from tasks.audit import AuditInputs, _in_parts, note_inputs
 from tasks.audit_record import note_elsewhere, record_audit, signed
 from tasks.certificate import code_versions
 from tasks.champion import fetch_champion

@@ -10,8 +10,8 @@ from browsing import PATIENCE, picture
 from mlflow_server import MlflowServer
 from pages import document, rows
 
+from flows.reports.page.publish import PAGE
 from flows.reports.page.render import render
-from tasks.reviewer_page import PAGE
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]

@@ -3,7 +3,7 @@
 import random
 
 from flows.reports.job import Report
-from flows.reports.job_rows import SecretRow
+from flows.reports.job_report import SecretRow
 from flows.reports.page.document import Stated, page_document
 
 KINDS = ("credentials", "path", "codeowners", "literals")

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from flows.reports.job_report import Report
-from flows.reports.job_rows import SecretRow
+from flows.reports.job_report import Report, SecretRow
 from flows.reports.page.states import STATES, severity, state_of
 from hush_core.auditing.document import REFUTED, AuditDocument
 from hush_core.certificate.document import Certificate
@@ -83,7 +82,6 @@ class PageDocument(BaseModel):
 
 
 def page_document(report: Report, stated: Stated, made_at: str) -> PageDocument:
-    """The document of a finished job."""
     rows = sorted(report.rows, key=severity)
     found = Counter(state_of(row) for row in rows)
     return PageDocument(

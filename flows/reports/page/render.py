@@ -42,7 +42,11 @@ def render(page: PageDocument, pictures: Mapping[str, bytes]) -> str:
     """The page; `pictures` are PNG by name, those that PICTURES does not name are left out."""
     axis = Axis.of(page.report.rows)
     level, title, sentence = verdict(page)
-    shown = [(name, words, _data_uri(pictures[name])) for name, words in PICTURES.items() if name in pictures]
+    shown = [
+        (name, words, "data:image/png;base64," + base64.b64encode(pictures[name]).decode())
+        for name, words in PICTURES.items()
+        if name in pictures
+    ]
     return _environment().get_template("report.html").render(
         page=page, report=page.report, level=level, title=title, sentence=sentence,
         rows=[(row, state_of(row), share(row), axis) for row in page.report.rows],
@@ -61,8 +65,9 @@ def _environment() -> Environment:
         loader=FunctionLoader(_part),
     )  # fmt: skip
     made.filters |= {
-        "short": short_name, "number": _number, "probability": _probability, "percent": _percent,
-        "signed": _signed, "coded": _coded,
+        "short": short_name, "number": _number, "probability": _probability, "coded": _coded,
+        "percent": lambda value: "–" if value is None else f"{value:.1%}",
+        "signed": lambda value: f"{value:+.3g}",
     }  # fmt: skip
     return made
 
@@ -77,10 +82,6 @@ def _hash(name: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(_part(name).encode()).digest()).decode()
 
 
-def _data_uri(png: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(png).decode()
-
-
 def _number(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.{digits}g}"
 
@@ -92,14 +93,6 @@ def _probability(value: float | None) -> str:
     return f"{value:.2g}" if value >= 0.01 or value == 0 else f"{value:.1e}"
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
-
-
 def _coded(text: str) -> Markup:
     """Escaped, with what is between backticks as code."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}"

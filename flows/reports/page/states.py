@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from flows.reports.job_rows import SecretRow
+from flows.reports.job_report import SecretRow
 
 STATES = {
     "came out": "bad",

@@ -8,10 +8,9 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from flows.reports.job import Report
-from flows.reports.job_rows import SecretRow
+from flows.reports.job import Report, not_attacked
+from flows.reports.job_report import SecretRow
 from flows.reports.job_screen import MOST_ROWS, render, telling_rows
-from flows.reports.job_warnings import not_attacked
 
 
 def row(name: str, **changes) -> SecretRow:

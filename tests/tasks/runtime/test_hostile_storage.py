@@ -19,7 +19,7 @@ from object_server import InBucket, InFolder, needs_s3, use
 
 from hush_core.errors import InputError
 from tasks import champion
-from tasks.runtime import packed, places, shared_store
+from tasks.runtime import places, sealed, shared_store
 from tasks.runtime import store as store_module
 from tasks.runtime.environment import home, store_address
 from tasks.runtime.full_disk import is_full
@@ -97,8 +97,8 @@ def test_what_another_holder_of_the_key_laid_is_replaced_by_who_has_the_object(s
 
 def test_what_is_packed_is_unpacked_no_more_than_it_is_long(tmp_path):
     (tmp_path / "bomb").write_bytes(tar("w:gz", size=64 << 20))
-    with pytest.raises(packed.NotWhole):
-        packed.unpack(tmp_path / "bomb", tmp_path / "into")
+    with pytest.raises(sealed.NotWhole):
+        sealed.unpack(tmp_path / "bomb", tmp_path / "into")
     assert not list((tmp_path / "into").iterdir())
 
 
@@ -114,7 +114,7 @@ def test_a_disk_that_is_full_is_told_as_that(shared, tmp_path, monkeypatch, fold
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    for where, what in ((Folder, "read"), *([(packed.tarfile.TarFile, "extract")] if folder else [])):
+    for where, what in ((Folder, "read"), *([(sealed.tarfile.TarFile, "extract")] if folder else [])):
         with monkeypatch.context() as now:
             now.setattr(where, what, full)
             with pytest.raises(OSError, match="No space left") as told:
@@ -148,7 +148,7 @@ def test_what_is_published_lies_here_twice_more_at_most(shared, tmp_path, monkey
         (shared_store, "unseal"),
         (shared_store, "unpack"),
         (Folder, "write"),
-        (packed, "seal"),
+        (sealed, "seal"),
     ):
         monkeypatch.setattr(where, name, seen(getattr(where, name)))
     ref = store.put_directory(folder)

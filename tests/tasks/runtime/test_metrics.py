@@ -155,7 +155,7 @@ def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
         for wrong in ("hush:", "hush:" + "0" * 32):
             with pytest.raises(urllib.error.HTTPError, match="401"):
                 read(wrong)
-        found = numbers(text_string_to_metric_families(read(place.metrics_login())))
+        found = numbers(text_string_to_metric_families(read(place.login("metrics"))))
         assert found["hush_releases_total",] == 7
         silent, threads = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)], []
         silent[-1].setblocking(False)
@@ -178,7 +178,7 @@ def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
 
 def _read(read, place):
     try:
-        return read(place.metrics_login())
+        return read(place.login("metrics"))
     except OSError:
         return None
 

@@ -174,7 +174,7 @@ from pathlib import Path
 from tasks.runtime.environment import prepare_environment
 prepare_environment()
 from tasks.runtime.registry import (record_run)
-print(record_run(experiment="tests", model_name="raced", params={{}}, metrics={{}}, tables={{}}, pictures={{}},
+print(record_run(experiment="tests", model_name="raced", params={{}}, metrics={{}}, folders={{}},
     certificate_dir=Path({str(certified[1])!r}), model_dir=Path({str(certified[0])!r}), tags={{}},
     description="models:/raced/VERSION").version)
 """

@@ -278,8 +278,8 @@ def test_a_mount_that_is_away_is_not_written_into(tmp_path, monkeypatch):
 
 
 HANGS = """\
-from tasks.runtime import mounts, shared_store
-mounts.MOUNT_ANSWERS = 1.0
+from tasks.runtime import deadline, shared_store
+deadline.MOUNT_ANSWERS = 1.0
 shared_store.check_storage()
 """
 
