@@ -34,7 +34,7 @@ def first_route_remembered():
 
         return computed
 
-    names = ("bounds_again", "curves_again", "bounds_of_all_runs")
+    names = ("bounds_again", "curves_again", "all_runs_again")
     with patch.multiple(verify, **{name: once(name, getattr(verify, name)) for name in names}):
         yield
 
