@@ -26,6 +26,7 @@ from hush_core.auditing.exposure_estimates import Exposure, estimate, stages
 from hush_core.auditing.scores import Place
 from hush_core.progress import Progress
 from hush_core.training import LanguageModel
+from hush_core.training.language_model import evaluating
 
 SCHEMA = {
     "secret_id": pl.UInt32,
@@ -137,22 +138,20 @@ def _ranked(
     progress: Progress | None,
 ) -> list[tuple]:
     """One row a target (id, value, contexts) that could be ranked."""
-    training = model.network.training
-    model.network.eval()
     rows = []
-    for done, (number, value, contexts) in enumerate(targets, start=1):
-        others = alternatives_to(value, draw.alternatives, np.random.default_rng([draw.seed, number]))
-        if others and (found := _attack(model, contexts, value, others, draw.stop_after)):
-            exposed, extracted, used = found
-            rows.append(
-                (
-                    *(number, names[number], exposed.alternatives, exposed.rank, exposed.bits, extracted),
-                    *(used, len(others), exposed.last_rank, exposed.lower, exposed.upper, exposed.fitted),
+    with evaluating(model.network):
+        for done, (number, value, contexts) in enumerate(targets, start=1):
+            others = alternatives_to(value, draw.alternatives, np.random.default_rng([draw.seed, number]))
+            if others and (found := _attack(model, contexts, value, others, draw.stop_after)):
+                exposed, extracted, used = found
+                rows.append(
+                    (
+                        *(number, names[number], exposed.alternatives, exposed.rank, exposed.bits, extracted),
+                        *(used, len(others), exposed.last_rank, exposed.lower, exposed.upper, exposed.fitted),
+                    )
                 )
-            )
-        if progress is not None:
-            progress("exposure", done, len(targets))
-    model.network.train(training)
+            if progress is not None:
+                progress("exposure", done, len(targets))
     return rows
 
 

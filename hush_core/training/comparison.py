@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from hush_core.errors import InputError
 from hush_core.training.clipping import Losses, clipped_gradient_sum
 from hush_core.training.data import IGNORED, MicroBatch
+from hush_core.training.language_model import evaluating
 from hush_core.training.noise import grid_step
 
 TOLERANCE, FLOOR = 1e-3, 1e-2
@@ -172,32 +173,27 @@ def _dtypes(network: nn.Module) -> Iterator[set[torch.dtype]]:
         if isinstance(output, Tensor):
             seen.add(output.dtype)
 
-    handles = [layer.register_forward_hook(note) for layer in network.modules()]
-    try:
+    with ExitStack() as stack:
+        for layer in network.modules():
+            stack.callback(layer.register_forward_hook(note).remove)
         yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
 def _as_trained(network: nn.Module) -> Iterator[None]:
     """In evaluation mode, and with no trainable parameter all zero; both are put back."""
-    modes = {module: module.training for module in network.modules()}
     zero = [p for p in network.parameters() if p.requires_grad and not bool(p.any())]
     generator = torch.Generator().manual_seed(0)
-    network.eval()
     try:
         with torch.no_grad():
             for p in zero:
                 p.copy_(0.05 * torch.randn(p.shape, generator=generator))
-        yield
+        with evaluating(network):
+            yield
     finally:
         with torch.no_grad():
             for p in zero:
                 p.zero_()
-        for module, mode in modes.items():
-            module.training = mode
 
 
 @contextmanager

@@ -79,8 +79,7 @@ def random_batch(model: LanguageModel, seed: int) -> MicroBatch:
     shown = [
         model.objective.show(generator.choice(free, size=min(n, model.context)), generator) for n in _LENGTHS
     ]
-    batch = model.objective.collate(shown)
-    return MicroBatch(*(part if part is None else part.to(model.device) for part in batch))
+    return model.objective.collate(shown).on(model.device)
 
 
 def _tokens(model: LanguageModel) -> np.ndarray:
