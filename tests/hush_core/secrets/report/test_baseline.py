@@ -18,7 +18,7 @@ from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.report.baseline import (
-    baseline_of,
+    baseline_of_items,
     changes,
     count_by_entry,
     items_of,
@@ -44,6 +44,10 @@ def extraction(repo, mode="tree", chunk=64, more=(), key=KEY):
         "chunk_bytes": chunk,
     }
     return extract(parse_config(data, where="test", folder=Path("/")), key)
+
+
+def baseline_of(secrets, edges, examples, key):
+    return baseline_of_items(items_of(secrets, edges, examples, key), key)
 
 
 def baseline(found, key=KEY):
