@@ -17,18 +17,7 @@ from hush_core.accounting.correlated.strategy import Strategy, banded_strategy
 from hush_core.accounting.correlated.tables import METHOD, cycle_bounds, cycle_curves
 
 __all__ = [
-    "METHOD",
-    "Cycle",
-    "Strategy",
-    "assign_groups",
-    "banded_strategy",
-    "cycle_bounds",
-    "cycle_curves",
-    "cycle_length",
-    "gaussian_posteriors",
-    "groups_table",
-    "participations",
-    "plan_cycle",
-    "sensitivities",
+    "METHOD", "Cycle", "Strategy", "assign_groups", "banded_strategy", "cycle_bounds", "cycle_curves",
+    "cycle_length", "gaussian_posteriors", "groups_table", "participations", "plan_cycle", "sensitivities",
     "smallest_noise_multiplier",
-]
+]  # fmt: skip
