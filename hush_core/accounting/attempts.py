@@ -5,8 +5,6 @@ near enough. The usual way is an FFT under a share of the saddle's tilt (composi
 rarely that no tilt suits, two grids without FFT serve (two_scales.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

@@ -6,8 +6,6 @@ Poisson-binomial, the factors e^{−k²/2σ²} keep it so (a multiplier sequence
 trapezoid rule with the step `fine_step` errs by less than e^{−45} of the integral of the absolute value.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 

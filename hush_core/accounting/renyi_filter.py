@@ -12,8 +12,6 @@ total at α above M. Then the secret's bound is the Rényi bound of M, whatever 
 True
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@
 `refutation`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

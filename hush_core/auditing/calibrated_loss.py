@@ -7,8 +7,6 @@ probability), and much more so than a model that was not trained on it (a low ca
 training data all have about the same calibrated loss, but not the same loss: an easy text is not a memorised one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -10,8 +10,6 @@ rank is then one among those tried.
 The attacker is never shown the value: before and after it, a text is cut where it occurs again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -13,8 +13,6 @@ others; under a subword model a value may be written in other tokens too, and th
 model is asked with all tokens of the value masked, and each of them sampled by itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The document and the tables against each other: what can be checked without computing a bound again."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

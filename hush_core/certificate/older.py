@@ -5,8 +5,6 @@ after an upgrade of hush, and an edited one must not pass for an old one. Anyone
 So only what somebody signed elsewhere is believed: the decision on its version, or the organisation's package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,8 +1,6 @@
 """What a certificate promises at other priors than the secrets' own: what an attack among N candidates is held
 to."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -4,8 +4,6 @@ Names identify secrets, and names of values are digests under the identity key. 
 can count them: a copy, a restored backup, or a second machine with that key.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

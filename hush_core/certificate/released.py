@@ -1,7 +1,5 @@
 """What the rounds of a certificate prove, again by the code that planned them: sampled ones, or a cycle."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

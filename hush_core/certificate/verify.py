@@ -6,8 +6,6 @@ made it, and by the second route (`recheck`). That route shares only the dominat
 code nor other mathematics. `Verification.unchecked` names what no certificate can show (docs/certificates.md).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

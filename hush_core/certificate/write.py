@@ -1,7 +1,5 @@
 """Write a certificate directory: tables first, the document last, so that a half-written one never verifies."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

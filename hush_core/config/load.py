@@ -1,7 +1,5 @@
 """From a YAML file to a job; every error names the file and the key, and how to fix it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a private round draws, and how its noise is planned: one key of the config (docs/mechanisms.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 

@@ -1,7 +1,5 @@
 """What is trained: a byte GPT made here, or a language model of transformers, whole or with adapters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 

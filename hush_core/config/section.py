@@ -1,7 +1,5 @@
 """What every section of the file shares: frozen, no unknown keys, finite numbers, and no value in a message."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator

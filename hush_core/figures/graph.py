@@ -1,7 +1,5 @@
 """The graph of an extraction: how many examples a secret touches, and which secrets are together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

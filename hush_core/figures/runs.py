@@ -1,7 +1,5 @@
 """What several runs come to: the bound of all together, run by run, and what keeping it costs in loss."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -8,8 +8,6 @@ and target, and all together, with all planned rounds, must stay within the filt
 prior and target alone: nobody chooses it later.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,8 +1,6 @@
 """A plan for a promise of several runs: the least noise with which this run, the earlier ones and those still to
 come keep every target together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Secrets that only earlier runs name: a model that continues from theirs may tell them still."""
 
-from __future__ import annotations
-
 import math
 
 import polars as pl

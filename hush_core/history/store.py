@@ -17,8 +17,6 @@ A run under a promise may make no certified round, if no text with a secret was 
 rounds: what it trained on without noise counts, and it is not one of the promised runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

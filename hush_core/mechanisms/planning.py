@@ -1,7 +1,5 @@
 """The plan of a mechanism: the least noise for the secrets' targets, or for (ε, δ) of every one of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -5,8 +5,6 @@ trials before it, and a rehearsal has fixed draws. So a killed search that conti
 one that ran through.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Only what is kept by content is done ahead, so an extraction after it gives the same tables, and sooner.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -5,8 +5,6 @@ cannot be scanned is dropped from training and counted. No frame but `examples` 
 no name holds a value: names carry an HMAC-SHA256 under a key that stays outside the artifacts.
 """
 
-from __future__ import annotations
-
 import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """One attempt at a run: how many releases it has come to, its log, and when it keeps, measures or stops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

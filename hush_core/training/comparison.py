@@ -7,8 +7,6 @@ the clipped sum of their batch is compared, parameter by parameter, with the gra
 when it is run alone and without padding. The tokens are random: no data is read, and nothing is released.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

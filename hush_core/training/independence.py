@@ -6,8 +6,6 @@ run alone and beside each other (`comparison.py`). And a causal model that looks
 is refused too.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 

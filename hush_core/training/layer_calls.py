@@ -4,8 +4,6 @@ Forward hooks keep each layer's input, tensor hooks receive its output gradient 
 gradient is made of. Every use of a trainable parameter is one that the hooks saw, or the model is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ uses m inside a larger formula. Here the norm is made of the weights themselves,
 layer that scales its input: `layers.py` has a rule for that. Names and files stay peft's.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ line.
 `raise_failure` says in one line by which rank a run in several processes failed, and why.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

@@ -4,8 +4,6 @@ An update may be any function of releases and of text that no promise is about (
 the noise, the clipping and the sampling are those of the round without it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Language models from a config, a folder or a hub name, and back to a folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

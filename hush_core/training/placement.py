@@ -5,8 +5,6 @@ fixed shape each row is computed by itself, as a rule; not by a mixture of exper
 by content, or one whose last rows take another path. Where the trial shows it, items are computed one by one.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a run decides from public numbers alone: the learning rate of a round, and when to stop."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

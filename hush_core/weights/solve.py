@@ -1,7 +1,5 @@
 """Weights with a certified optimality gap: solve, repair, then bound the optimum from the dual."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -11,8 +11,6 @@ their rates, correct the next ones. If rates are so large that it allows nothing
 capacities are tried along c, by the noise that they need. Weights that need more than σ are never returned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -9,8 +9,6 @@ A·C⁻¹·Z, A the lower-triangular matrix of ones. Sources: Kairouz et al. 202
 banded factorisations for several epochs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Every secret's bound and curve under a cycle, in the tables that sampled rounds have (`many_secrets`)."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from scipy.special import ndtri

@@ -6,8 +6,6 @@ secret's own rates if it still does. Every number is a bound however the dominat
 (`one_run.py`) and many (`many_runs.py`) choose them differently.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A secret's prior p is that of guessing all of it. Someone who wants a part only 
 team) starts from a larger prior; what the releases add is read from the same mechanism at that prior.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 

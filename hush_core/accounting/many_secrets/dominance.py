@@ -10,8 +10,6 @@ stochastic order (docs/mathematics.md §4), so what is certified for the binomia
 n from a grid, some hundreds of binomials represent any number of secrets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -10,8 +10,6 @@ and what a test of that binomial's pair reaches, the tight bound of the secret's
 (docs/mathematics.md §4, Proposition 7). H and k are rounded down on grids, so that few binomials serve all.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from hush_core.accounting.bounds import BoundMethod, PosteriorCurve

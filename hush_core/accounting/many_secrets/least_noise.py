@@ -4,8 +4,6 @@ The secret that seems to need most noise is searched for its own least σ, until
 some of them, all that are left settle σ together.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any

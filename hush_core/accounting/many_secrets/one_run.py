@@ -4,8 +4,6 @@ Coarse dominating profiles come first, finer ones for secrets that miss their ta
 row says for which profile its bound was computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

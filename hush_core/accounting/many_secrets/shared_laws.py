@@ -6,8 +6,6 @@ that suit the history in the middle of the batch; they touch accuracy, not valid
 The same charges as in `bound_of_runs`, by the same code; only from above.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property

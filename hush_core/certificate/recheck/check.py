@@ -8,8 +8,6 @@ above the stated one. A bound stated by a secret's own rates is always checked b
 Of all runs together: own rates of this run, binomials of the earlier ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The rule of docs/mechanisms.md, in plain Python, gives who takes part when and h
 mpmath gives the bound, with 30 digits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

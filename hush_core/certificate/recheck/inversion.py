@@ -14,8 +14,6 @@ not decay. The integrand is then multiplied by a flat-topped filter; in t this i
 t − s₀, to which all below s₀ and all that is smooth at t are blind. Two filters must agree.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which keys are neighbours, on several layouts, with and without shift."""
 
-from __future__ import annotations
-
 from functools import cache
 
 _LAYOUTS = (

@@ -4,8 +4,6 @@ Words of the lists and letters as a language has them, walks over a keyboard, co
 `description` divides a text into them.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -4,8 +4,6 @@ The examples are kept as the first twelve digits of their SHA-256, so that no sc
 another value hits one of them with probability 2^-40.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

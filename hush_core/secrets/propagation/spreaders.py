@@ -4,8 +4,6 @@ Each begins with the files that a detector gave to a secret, not with what the o
 tagged one is no reason to look for copies of the importer.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -13,8 +13,6 @@ more, by which the holder of the key can identify the config's entry. Without th
 there are, and which of them two baselines share.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import re

@@ -11,8 +11,6 @@ repository: a value inside a file's NAME would be shown.
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.14 run, 3.27 result, 3.30 region).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -3,8 +3,6 @@
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.30 region).
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 Place = tuple[int, int]
