@@ -91,7 +91,8 @@ class Search:
             self._study.sampler = optuna.samplers.TPESampler(
                 seed=self._seed + done, n_startup_trials=RANDOM, multivariate=True
             )
-            if not done and not self._waiting():
+            waiting = any(t.state == TrialState.WAITING for t in self._study.get_trials(deepcopy=False))
+            if not done and not waiting:
                 self._study.enqueue_trial(self.space.first())  # the first was begun and lost
             trial = self._study.ask()
             point = self.space.suggest(trial)
@@ -158,9 +159,6 @@ class Search:
             self._study.tell(trial, state=TrialState.PRUNED)
         else:
             self._study.tell(trial, loss)
-
-    def _waiting(self) -> bool:
-        return any(t.state == TrialState.WAITING for t in self._study.get_trials(deepcopy=False))
 
 
 def _storage(file: Path) -> optuna.storages.RDBStorage:

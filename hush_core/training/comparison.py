@@ -111,7 +111,9 @@ def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses)
         (float(got.norms[:-1].sum()) / norm / floor, "the gradient that an example gives those beside it")
     )
     del want
-    into = _zero(got.gradients)
+    into = got.gradients
+    for gradient in into.values():
+        gradient.zero_()
     got = clipped_gradient_sum(network, batch, losses=losses, clip_norm=clip, grid=grid, into=into)
     found.append(_differ(got.gradients, total, floor * clip))
     found.append((float((got.norms.cpu() / norms - 1).abs().max()), "the norm of an example's gradient"))
@@ -150,12 +152,6 @@ def _differ(got: dict[str, Tensor], want: dict[str, Tensor], floor: float) -> tu
         relative[name] = _norm(gradient.sub_(got[name])) / size
     name = max(relative, key=lambda n: math.inf if math.isnan(relative[n]) else relative[n])
     return relative[name], f"the gradient of {name}"
-
-
-def _zero(gradients: dict[str, Tensor]) -> dict[str, Tensor]:
-    for gradient in gradients.values():
-        gradient.zero_()
-    return gradients
 
 
 def _norm(x: Tensor) -> float:

@@ -163,7 +163,7 @@ class LanguageModel:
                 summed, counts = self._summed(self.network, batch.on(self.device))
                 nats, count = nats + float(summed.double().sum()), count + int(counts.sum())
         if self.objective.kind == "causal":
-            count = self._bytes(chosen, sequences)
+            count = sum(map(self._bytes_of, chosen, sequences))
         return nats / count / math.log(2) if count else math.nan
 
     @property
@@ -171,11 +171,8 @@ class LanguageModel:
         """What a loss in bits is counted per."""
         return "byte" if self.objective.kind == "causal" else "masked token"
 
-    def _bytes(self, texts: Sequence[bytes], sequences: Sequence[Tokens]) -> int:
-        """Bytes that the predictions encode: fewer than the texts', where those were cut or hold a prompt."""
-        return sum(self._bytes_of(text, row) for text, row in zip(texts, sequences, strict=True))
-
     def _bytes_of(self, text: bytes, row: Tokens) -> int:
+        """Bytes that the predictions encode: fewer than the text's, where it was cut or holds a prompt."""
         if isinstance(self.tokenizer, ByT5Tokenizer):
             return int(row.learned[1:].sum()) if isinstance(row, PromptedTokens) else len(row) - 1
         ends = ends_of(text)

@@ -83,7 +83,9 @@ class SharedLaws:
         self.prior = prior
         self.rounds = sum(run.rounds for run in guide)
         self.cut = CUT * prior / self.rounds
-        parts = [(self._pair(run), run.rounds) for run in guide]
+        counts = [run.participation.distribution.trimmed(self.cut) for run in guide]
+        pairs = map(DominatingPair, counts, (run.noise_multiplier for run in guide))
+        parts = list(zip(pairs, (run.rounds for run in guide), strict=True))
         composed = Composed(parts, prior, self.cut, False, coarser)
         tilt, spreads, _ = composed.saddle
         self.tilt = _SHARE * tilt
@@ -94,9 +96,6 @@ class SharedLaws:
         self.factor = max(1, int(np.sqrt(self.rounds / len(guide))))
         self._ends: dict[float, float] = {}
         self._found: dict[tuple[float, int, Participation], _Rounds] = {}
-
-    def _pair(self, run: Run) -> DominatingPair:
-        return DominatingPair(run.participation.distribution.trimmed(self.cut), run.noise_multiplier)
 
     def _of(self, run: Run) -> _Rounds:
         key = run.noise_multiplier, run.rounds, run.participation
