@@ -57,8 +57,7 @@ def cycle_curves(
 ) -> Curves:
     """The curves of `posterior_curves`: one a sensitivity, or, of more than MOST_CURVES, one of the largest of each
     share of them."""
-    counts = participations(cycle.groups, edges, period=cycle.period, n_secrets=secrets.height)
-    moved = sensitivities(cycle.strategy, counts, rounds)
+    moved = cycle.sensitivities(edges, n_secrets=secrets.height, rounds=rounds)
     levels = np.unique(moved)
     if len(levels) > MOST_CURVES:
         levels = levels[np.linspace(0, len(levels) - 1, MOST_CURVES + 1).round().astype(int)[1:]]
