@@ -53,11 +53,11 @@ class Accountant:
         group_prior: the prior at which it was read, the secret's or above; NaN by own rates.
 
     A subclass has:
-        are_few(drawn): whether every secret that a run draws is bounded by its own rates.
-        inherit_first(drawn): bounds for all that are drawn, some loose.
-        left_for_own(near, drawn): tighter bounds for those near their target; returns whom the own rates are to
+        are_few (drawn): whether every secret that a run draws is bounded by its own rates.
+        inherit_first (drawn): bounds for all that are drawn, some loose.
+        left_for_own (near, drawn): tighter bounds for those near their target; returns whom the own rates are to
             bound, as `alike` does.
-        heirs(secrets, looseness): `Heirs` that dominate these secrets; not all need be among them.
+        heirs (secrets, looseness): `Heirs` that dominate these secrets; not all need be among them.
     """
 
     beyond: float

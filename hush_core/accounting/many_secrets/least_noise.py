@@ -44,11 +44,11 @@ class _Search:
             ended too low.
 
     A subclass has:
-        need(secret, known): the smallest σ of one, from its own rates; `known` may be returned if that is enough.
-        missing(sigma, left, searched): those of `left` without `searched` that σ does not certify yet, the worst
+        need (secret, known): the smallest σ of one, from its own rates; `known` may be returned if that is enough.
+        missing (sigma, left, searched): those of `left` without `searched` that σ does not certify yet, the worst
             first.
-        gap(sigma, left): log bound/target of the worst of `left`; at most 0 where σ certifies all.
-        at(sigma): every secret's certified bound at this σ.
+        gap (sigma, left): log bound/target of the worst of `left`; at most 0 where σ certifies all.
+        at (sigma): every secret's certified bound at this σ.
     """
 
     drawn: np.ndarray
