@@ -9,13 +9,7 @@ The mathematics is in docs/mathematics.md; one file here a method.
 """
 
 from hush_core.accounting.bernoulli import target_kl
-from hush_core.accounting.bounds import (
-    Bound,
-    PosteriorCurve,
-    bound_of_runs,
-    curve_of_runs,
-    posterior_bound,
-)
+from hush_core.accounting.bounds import Bound, PosteriorCurve, bound_of_runs, curve_of_runs, posterior_bound
 from hush_core.accounting.dp.differential_privacy import PrivacyProfile, privacy_profile
 from hush_core.accounting.inverse import largest_expected_count
 from hush_core.accounting.many_secrets.calibration import (

@@ -16,11 +16,7 @@ from hush_core.weights import sampling_rates
 
 
 def plan_of(
-    mechanism: MechanismConfig,
-    weights: np.ndarray,
-    edges: pl.DataFrame,
-    secrets: pl.DataFrame,
-    **how: Any,
+    mechanism: MechanismConfig, weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, **how: Any
 ) -> ProtectionPlan:
     """The plan with the least noise that keeps the mechanism's promise.
 

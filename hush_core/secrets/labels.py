@@ -96,11 +96,7 @@ class LabelTable:
         return {name: np.array(column, dtype=np.int64) for name, column in self._spans.items()}
 
     def moved(
-        self,
-        redacted: RedactedCorpus,
-        replaced: Replacements,
-        new_numbers: np.ndarray,
-        left_out: np.ndarray,
+        self, redacted: RedactedCorpus, replaced: Replacements, new_numbers: np.ndarray, left_out: np.ndarray
     ) -> LabelTable:
         """The labels on a redacted corpus.
 

@@ -60,9 +60,7 @@ class Meeting:
             what = f"{_named(command)} has not begun rank {rank} {waited}"
             raise SetupError(HOSTS, what, _try(command))
         raise SetupError(
-            INTERFACE,
-            f"all ranks have begun, and do not meet over {self._hosts.interface} {waited}",
-            REACH,
+            INTERFACE, f"all ranks have begun, and do not meet over {self._hosts.interface} {waited}", REACH
         )
 
     def lose(self, rank: int, status: int, log: Path) -> None:

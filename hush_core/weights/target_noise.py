@@ -144,11 +144,7 @@ def _boundary(wrong: Callable[[float], bool], bad: float, good: float, steps: in
 
 
 def _largest_scale(
-    solve: Solve,
-    hazards: np.ndarray,
-    spread: np.ndarray | None,
-    batch: int,
-    most: int,
+    solve: Solve, hazards: np.ndarray, spread: np.ndarray | None, batch: int, most: int
 ) -> tuple[np.ndarray | None, int]:
     """Capacities s·Λ for the largest s found with W(s) ≥ s·B, and a batch that works; None where no s was found.
 

@@ -1,12 +1,6 @@
 """Correlated noise, for those who cannot sample: DP-FTRL by banded factorisation (docs/mathematics.md)."""
 
-from hush_core.accounting.correlated.cycle import (
-    Cycle,
-    assign_groups,
-    cycle_length,
-    groups_table,
-    plan_cycle,
-)
+from hush_core.accounting.correlated.cycle import Cycle, assign_groups, cycle_length, groups_table, plan_cycle
 from hush_core.accounting.correlated.sensitivity import (
     gaussian_posteriors,
     participations,

@@ -5,11 +5,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from hush_core.accounting.correlated.cycle import Cycle
-from hush_core.accounting.correlated.sensitivity import (
-    gaussian_posteriors,
-    participations,
-    sensitivities,
-)
+from hush_core.accounting.correlated.sensitivity import gaussian_posteriors, participations, sensitivities
 from hush_core.accounting.many_secrets.curves import MOST_CURVES, Curves, curve_priors
 
 METHOD = "gaussian"
