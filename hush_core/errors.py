@@ -4,8 +4,6 @@ A message names where (file, line, key, secret or layer), what is wrong and how 
 from the user's data: such a value may be the secret itself.
 """
 
-from __future__ import annotations
-
 
 class HushError(Exception):
     """Base of every refusal that hush raises on purpose."""

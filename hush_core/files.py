@@ -4,8 +4,6 @@ Only this module writes atomically and durably. It writes beside the target, syn
 the folder, so neither a kill nor a power cut leaves half a file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

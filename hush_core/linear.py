@@ -341,11 +341,7 @@ def _members(items: Any, fold: bool) -> Characters:
 def _category(kind: Any) -> Characters:
     digits, blanks = frozenset(b"0123456789"), frozenset(b" \t\n\r\f\v")
     letters = frozenset(c for c in range(128) if chr(c).isalpha())
-    sets = {
-        op.CATEGORY_DIGIT: digits,
-        op.CATEGORY_SPACE: blanks,
-        op.CATEGORY_WORD: digits | letters | {95},
-    }
+    sets = {op.CATEGORY_DIGIT: digits, op.CATEGORY_SPACE: blanks, op.CATEGORY_WORD: digits | letters | {95}}
     opposite = {op.CATEGORY_NOT_DIGIT: op.CATEGORY_DIGIT, op.CATEGORY_NOT_SPACE: op.CATEGORY_SPACE}
     opposite[op.CATEGORY_NOT_WORD] = op.CATEGORY_WORD
     return sets[kind] if kind in sets else frozenset(range(256)) - sets[opposite[kind]]

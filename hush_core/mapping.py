@@ -6,8 +6,6 @@
 The mapper decides where a part is computed, never its result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """How the long steps tell how far they are, and how far the job is that they are the stages of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar

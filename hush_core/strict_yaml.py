@@ -1,7 +1,5 @@
 """YAML as this project reads it: a key given twice is an error, and 1e-5 is a number (YAML 1.1 says neither)."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -10,8 +10,6 @@
 A part that is `Large`, as an array, a frame or texts, is kept by `parts`, and the JSON says where.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
 from hush_core.history import Earlier, RunHistory, RunText
-from hush_core.history.retired import with_retired
+from hush_core.history.earlier import with_retired
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION
 from tasks.champion import Champion, fetch_champion
 from tasks.refutation import refuted_runs

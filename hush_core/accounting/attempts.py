@@ -5,8 +5,6 @@ near enough. The usual way is an FFT under a share of the saddle's tilt (composi
 rarely that no tilt suits, two grids without FFT serve (two_scales.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -254,10 +252,7 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     """Bisection in the logarithm for the sign change of an increasing function."""
     for _ in range(40):
         middle = float(np.sqrt(low * high))
-        if rising(middle) < 0:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
         if high / low < 1.001:
             break
     return high

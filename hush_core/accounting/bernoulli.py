@@ -4,8 +4,6 @@ All divergences here are written with a gauge g ≥ 0 of the log ratio, F(P, Q) 
 nothing is lost when P and Q are nearly equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -16,8 +16,6 @@ The lower bound is an attack: the randomised binning that made the grid is somet
 masses (`reference`); what was cut or rounded is taken off the power and added to the level.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -162,7 +162,7 @@ def curve_of_runs(
         raise InputError("method", "is not a known method", f"take one of {', '.join(get_args(BoundMethod))}")
     runs = merged(runs)
     if not runs:  # the releases do not depend on the secret
-        return _curve(priors, priors, "blow_up" if method == "best" else method, lower=priors)
+        return one_method(priors, priors, "blow_up" if method == "best" else method, lower=priors)
     if not (
         all(LEAST_NOISE <= run.noise_multiplier <= MOST_NOISE for run in runs)
         and sum(run.rounds for run in runs) <= MOST_ROUNDS
@@ -241,19 +241,20 @@ def _by(
     if not np.all(np.isfinite(values)):
         raise CertificationError(f"{method} gave no finite number")
     errors = np.where(values < 1, errors, 0.0)
-    curve = _curve(priors, np.minimum(np.maximum(values, priors) + truncated, 1.0), method, errors, least)
+    curve = one_method(priors, np.minimum(np.maximum(values, priors) + truncated, 1.0), method, errors, least)
     if np.any(curve.lower > curve.values):
         raise CertificationError("the lower bound is above the upper one; one of the two is wrong")
     return curve
 
 
-def _curve(
+def one_method(
     priors: np.ndarray,
     values: np.ndarray,
     method: str,
     errors: np.ndarray | None = None,
     lower: np.ndarray | None = None,
 ) -> PosteriorCurve:
+    """A curve that one method proved; `lower`: NaN by default."""
     none = np.zeros(len(priors))
     return PosteriorCurve(
         priors,

@@ -10,8 +10,6 @@ The same two steps are a randomised binning of x, which an adversary could do to
 (`reference`) therefore make a pair that P and Q dominate: from it comes the lower bound.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The inverse question, for planning: at a given noise, how much may a secret take part at all?"""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq

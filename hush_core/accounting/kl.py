@@ -1,7 +1,5 @@
 """The paper's certificate: T·KL(P‖Q) ≤ KL(Bern(r)‖Bern(p)) (Hush! §3.3–4, Lemma 3.2 with f(y) = y·log y)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,7 +6,7 @@ Poisson-binomial, the factors e^{−k²/2σ²} keep it so (a multiplier sequence
 trapezoid rule with the step `fine_step` errs by less than e^{−45} of the integral of the absolute value.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -141,21 +141,16 @@ class DominatingPair:
         """The smallest point of a fine bisection in [low, high] with L ≥ `loss`; `high` if no point has it."""
         if float(self.loss(np.array([high]))[0]) <= loss:
             return high
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            if float(self.loss(np.array([middle]))[0]) < loss:
-                low = middle
-            else:
-                high = middle
-        return high
+        return _bisected(lambda x: float(self.loss(np.array([x]))[0]) < loss, low, high)
 
     def upper_end(self, cut: float) -> float:
         """A point x with P(X > x) ≤ `cut`, by bisection."""
-        low, high = 0.0, self.last + 40 * self.sigma
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            if self.p_above(middle) > cut:
-                low = middle
-            else:
-                high = middle
-        return high
+        return _bisected(lambda x: self.p_above(x) > cut, 0.0, self.last + 40 * self.sigma)
+
+
+def _bisected(below: Callable[[float], bool], low: float, high: float) -> float:
+    """The end from above of a fine bisection for where `below`, true at first, is so no longer."""
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return high

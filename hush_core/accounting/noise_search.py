@@ -1,7 +1,5 @@
 """The smallest noise multiplier for one secret: a root search that answers only with what it evaluated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 Source: docs/mathematics.md §5; blow_up.py has the reasons.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ Reconstruction Attacks with Rényi Differential Privacy", which follows from it 
 out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

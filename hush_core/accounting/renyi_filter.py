@@ -6,13 +6,9 @@ total at α above M. Then the secret's bound is the Rényi bound of M, whatever 
 
 >>> from hush_core.accounting import Participation
 >>> k = Participation.binomial(count=100, rate=2048 / 1.2e6)
->>> plan = [Run(k, 4.0, 500)] * 4
->>> order = best_order(plan, prior=1e-10)
->>> spent(plan, order) <= budget(1e-10, filter_bound(1e-10, order, spent(plan, order)), order) * (1 + 1e-6)
+>>> spent([Run(k, 6.0, 500)] * 4, order=3.0) <= budget(1e-10, 1e-4, order=3.0)
 True
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -23,9 +19,9 @@ from hush_core.accounting.bounds import DIVERGENCE_CUT
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.noise_search import check_target
 from hush_core.accounting.participation import CountDistribution
-from hush_core.accounting.renyi import MomentCurve, best_orders, log_gauge, posterior_by_lemma
+from hush_core.accounting.renyi import MomentCurve, log_gauge
 from hush_core.accounting.runs import Run, merged
-from hush_core.errors import CertificationError, InputError
+from hush_core.errors import InputError
 
 
 def spent(runs: Sequence[Run], order: float) -> float:
@@ -57,7 +53,7 @@ def budget(prior: float, target: float, order: float) -> float:
     Args:
         prior, target: p < r, in (0, 1). order: α > 1.
 
-    Guarantee: `filter_bound` of the returned M is at most `target`.
+    Guarantee: the posterior of Lemma 3.2 for the returned M is at most `target`.
     """
     _check_order(order)
     check_target("target", prior, target)
@@ -68,36 +64,10 @@ def budget(prior: float, target: float, order: float) -> float:
     return float(np.logaddexp(0.0, log_excess)) * (1 - 1e-9)
 
 
-def filter_bound(prior: float, order: float, spent: float) -> float:
-    """The posterior that `spent` nats at this order allow at most (Lemma 3.2 of Hush!)."""
-    _check_order(order)
-    if spent <= 0:
-        return prior
-    return float(posterior_by_lemma(np.array([spent]), np.array([order]), np.array([prior]))[0])
-
-
-def best_order(planned: Sequence[Run], *, prior: float) -> float:
-    """The α at which the planned runs have the least Rényi bound. Fix it before the first of them.
-
-    A wrong plan costs tightness and not validity.
-
-    Raises:
-        InputError: no planned run draws the secret. CertificationError: the plan proves nothing at any order.
-    """
-    runs = merged(planned)
-    if not runs:
-        raise InputError("planned", "no run draws the secret", "give the runs that are planned")
-    parts = [(DominatingPair(_counts(run), run.noise_multiplier), run.rounds) for run in runs]
-    orders, _, best = best_orders(MomentCurve(parts), np.array([prior]), preservation=False)
-    if not len(orders):
-        raise CertificationError("no order proves anything for the planned runs")
-    return float(orders[best[0]])
-
-
 def _counts(run: Run) -> CountDistribution:
     return run.participation.distribution.trimmed(DIVERGENCE_CUT)
 
 
 def _check_order(order: float) -> None:
     if not (np.isfinite(order) and order > 1):
-        raise InputError("order", f"{order!r} is not a finite number above 1", "see `best_order`")
+        raise InputError("order", f"{order!r} is not a finite number above 1", "give α > 1")

@@ -8,8 +8,6 @@ Runs with equal rates and equal noise are one run with the sum of their rounds: 
 no order (docs/mathematics.md §8).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -14,8 +14,6 @@ Each grid is `origin` a round plus multiples of a step. `origin` is the loss of 
 most frequent loss is not rounded at all (docs/mathematics.md §5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar

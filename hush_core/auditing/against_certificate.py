@@ -7,8 +7,6 @@
 `refutation`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +18,7 @@ from hush_core.auditing.lazy_sampling import SAMPLINGS, Sampling, discoverable_w
 from hush_core.auditing.refutation import RANKS, Evidence, candidates_kept, evidence_of, ranked, written_out
 from hush_core.progress import Progress
 from hush_core.training import LanguageModel
+from hush_core.training.language_model import evaluating
 
 WRITTEN = {
     "number": pl.UInt32, "contexts": pl.UInt32, "probability": pl.Float64, "samples": pl.Float64,
@@ -54,20 +53,18 @@ def written_out_table(
         samples (expected until the value comes out; null for never) · within_1000 (how likely one of 1,000 samples
         is the value: (1000, p)-discoverable for any p up to that). A target that no context is left of has no row.
     """
-    training = model.network.training
-    model.network.eval()
     rows = []
-    for done, (number, value, contexts) in enumerate(targets, start=1):
-        found = emission(model, [(before, value, after) for before, after in contexts], samplings)
-        found = found[~np.isnan(found).any(axis=1)]
-        if len(found):
-            likely = np.exp(np.minimum(found, 0.0))
-            within = np.mean([discoverable_within(one, 1000) for one in found.ravel()])
-            p = float(likely.mean())
-            rows.append((number, len(found), p, 1 / p if p > 0 else None, float(within)))
-        if progress is not None:
-            progress("probability of each value", done, len(targets))
-    model.network.train(training)
+    with evaluating(model.network):
+        for done, (number, value, contexts) in enumerate(targets, start=1):
+            found = emission(model, [(before, value, after) for before, after in contexts], samplings)
+            found = found[~np.isnan(found).any(axis=1)]
+            if len(found):
+                likely = np.exp(np.minimum(found, 0.0))
+                within = np.mean([discoverable_within(one, 1000) for one in found.ravel()])
+                p = float(likely.mean())
+                rows.append((number, len(found), p, 1 / p if p > 0 else None, float(within)))
+            if progress is not None:
+                progress("probability of each value", done, len(targets))
     return pl.DataFrame(rows, schema=WRITTEN, orient="row")
 
 

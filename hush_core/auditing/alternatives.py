@@ -1,7 +1,5 @@
 """Strings that an attacker could take for a secret's value: equally long, of the same form."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

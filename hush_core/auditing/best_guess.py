@@ -9,8 +9,6 @@ docs/mathematics.md, Proposition 10. `lab/statistical_audits/tight_attack.py` pl
 only the list of rates is used: the attack is a second route to what the certificate bounds.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

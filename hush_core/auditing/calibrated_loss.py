@@ -7,8 +7,6 @@ probability), and much more so than a model that was not trained on it (a low ca
 training data all have about the same calibrated loss, but not the same loss: an easy text is not a memorised one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +16,7 @@ import torch
 from hush_core.errors import InputError
 from hush_core.progress import Progress
 from hush_core.training import LanguageModel
-from hush_core.training.data import IGNORED, MicroBatch
+from hush_core.training.data import IGNORED
 
 SCHEMA = {
     "example": pl.UInt32,
@@ -48,8 +46,7 @@ def log_likelihoods(
     size = max(1, min(32, _LOGITS // (model.context * max(1, len(model.tokenizer)))))
     sums, counts = np.zeros(len(shown)), np.zeros(len(shown), dtype=np.int64)
     for places in (order[i : i + size] for i in range(0, len(order), size)):
-        batch = model.objective.collate([shown[place] for place in places])
-        here = MicroBatch(*(part if part is None else part.to(device) for part in batch))
+        here = model.objective.collate([shown[place] for place in places]).on(device)
         counts[places] = (here.labels != IGNORED).sum(1).cpu().numpy()
         means = model.losses(model.network, here).double().cpu().numpy()
         sums[places] = -means * counts[places]

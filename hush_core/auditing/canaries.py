@@ -9,8 +9,6 @@ likely, which no secret that people made can claim. To train with them under a p
 any other secret (docs/auditing.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A text is cut where the secret occurs again, before and after its place, and whe
 model that copies from its context would give away only what the attacker put in.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -8,8 +8,6 @@ The log-likelihood of every token of a tail is computed in float32 and summed in
 so with `hopeless`, a tail that has fallen below the value is run no further, and stays below it.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

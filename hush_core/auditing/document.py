@@ -5,8 +5,6 @@ names the certificate by its digest, and is signed with the key of the home that
 secrets and evidence, never a value or a text.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Literal
 

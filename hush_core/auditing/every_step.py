@@ -5,8 +5,6 @@ It shares only the list of rates with the accountant, so a bound that it exceeds
 stays below, it shows how much of the bound is the mechanism's own (docs/mathematics.md, Proposition 10).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,10 +10,8 @@ rank is then one among those tried.
 The attacker is never shown the value: before and after it, a text is cut where it occurs again.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,6 +24,7 @@ from hush_core.auditing.exposure_estimates import Exposure, estimate, stages
 from hush_core.auditing.scores import Place
 from hush_core.progress import Progress
 from hush_core.training import LanguageModel
+from hush_core.training.language_model import evaluating
 
 SCHEMA = {
     "secret_id": pl.UInt32,
@@ -84,10 +83,9 @@ def exposure(
     longer than the model's context, or if the tokenizer distinguishes no alternative from it. No value is returned,
     logged or raised.
     """
-    targets = list(value_targets(texts, occurrences, max_contexts, both=model.objective.kind == "masked"))
-    names = dict(secrets.select("secret_id", "name").iter_rows())
-    rows = _ranked(model, targets, names, _Draw(alternatives, seed, stop_after), progress)
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    targets = value_targets(texts, occurrences, max_contexts, both=model.objective.kind == "masked")
+    how = {"alternatives": alternatives, "seed": seed, "stop_after": stop_after, "progress": progress}
+    return _ranked(model, list(targets), secrets, SCHEMA, **how)
 
 
 def redacted_exposure(
@@ -97,11 +95,8 @@ def redacted_exposure(
     values: pl.DataFrame,
     redacted: pl.DataFrame,
     *,
-    alternatives: int,
-    seed: int,
     max_contexts: int = 8,
-    stop_after: int | None = None,
-    progress: Progress | None = None,
+    **how: Any,
 ) -> pl.DataFrame:
     """`exposure` of values that were redacted: the attacker knows the text around a placeholder, and asks what
     was there. A model that never saw a value ranks it at random, whatever its training did.
@@ -109,51 +104,44 @@ def redacted_exposure(
     Args:
         redactions: redacted_id, example_id, start, end of each placeholder in an example's text.
         values: redacted_id, value (binary): what was there; never in a message or in the result.
-        redacted: redacted_id, name.
+        redacted: redacted_id, name. how: as for `exposure`.
 
     Returns:
         REDACTED_SCHEMA, one row a secret with a value and a placeholder, as `exposure` gives them.
     """
     both = model.objective.kind == "masked"
-    targets = list(redacted_targets(texts, redactions, values, max_contexts, both=both))
-    names = dict(redacted.select("redacted_id", "name").iter_rows())
-    rows = _ranked(model, targets, names, _Draw(alternatives, seed, stop_after), progress)
-    return pl.DataFrame(rows, schema=REDACTED_SCHEMA, orient="row")
-
-
-class _Draw(NamedTuple):
-    """How many alternatives, which ones, and when to give a value up."""
-
-    alternatives: int
-    seed: int
-    stop_after: int | None
+    targets = redacted_targets(texts, redactions, values, max_contexts, both=both)
+    return _ranked(model, list(targets), redacted, REDACTED_SCHEMA, **how)
 
 
 def _ranked(
     model: LanguageModel,
     targets: Sequence[Target],
-    names: dict[int, str],
-    draw: _Draw,
-    progress: Progress | None,
-) -> list[tuple]:
-    """One row a target (id, value, contexts) that could be ranked."""
-    training = model.network.training
-    model.network.eval()
+    named: pl.DataFrame,
+    schema: Mapping[str, type[pl.DataType]],
+    *,
+    alternatives: int,
+    seed: int,
+    stop_after: int | None = None,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """One row a target that could be ranked; `named`: their names, by the first column of the schema."""
+    names = dict(named.select(next(iter(schema)), "name").iter_rows())
     rows = []
-    for done, (number, value, contexts) in enumerate(targets, start=1):
-        others = alternatives_to(value, draw.alternatives, np.random.default_rng([draw.seed, number]))
-        if others and (found := _attack(model, contexts, value, others, draw.stop_after)):
-            exposed, extracted, used = found
-            rows.append(
-                (
-                    *(number, names[number], exposed.alternatives, exposed.rank, exposed.bits, extracted),
-                    *(used, len(others), exposed.last_rank, exposed.lower, exposed.upper, exposed.fitted),
+    with evaluating(model.network):
+        for done, (number, value, contexts) in enumerate(targets, start=1):
+            others = alternatives_to(value, alternatives, np.random.default_rng([seed, number]))
+            if others and (found := _attack(model, contexts, value, others, stop_after)):
+                exposed, extracted, used = found
+                rows.append(
+                    (
+                        *(number, names[number], exposed.alternatives, exposed.rank, exposed.bits, extracted),
+                        *(used, len(others), exposed.last_rank, exposed.lower, exposed.upper, exposed.fitted),
+                    )
                 )
-            )
-        if progress is not None:
-            progress("exposure", done, len(targets))
-    model.network.train(training)
-    return rows
+            if progress is not None:
+                progress("exposure", done, len(targets))
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _attack(

@@ -6,8 +6,6 @@ with an exact interval. A value above all N drawn has an exposure of at least ab
 distribution fitted to the scores can say; Carlini et al. use a skew-normal one. That is an extrapolation.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

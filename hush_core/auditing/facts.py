@@ -1,7 +1,5 @@
 """What each attack of an audit came to, in the words of audit.json: adversary, finding, interval, ceiling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -5,8 +5,6 @@ itself a probability (lazy sampling): by Markov's inequality a mean of μ gives 
 μ/x.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

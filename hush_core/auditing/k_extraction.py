@@ -9,8 +9,6 @@ seen ("12345" with "6789"). So the model before training is asked the same, and 
 is what training added. A masked model is shown k tokens on both sides, and its likeliest tokens count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

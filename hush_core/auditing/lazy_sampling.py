@@ -1,7 +1,7 @@
 """How likely a model is to write a value out, computed instead of sampled.
 
     log_p = emission(model, [(before, value, after)], SAMPLINGS)     # (values, samplings), in nats
-    expected_samples(log_p), discoverable_within(log_p, 1000)
+    discoverable_within(log_p, 1000)
 
 A sampled continuation is a product of conditional probabilities, and temperature, top-k and nucleus sampling each
 change them in a known way. So one forward pass gives the probability that the next tokens are the value's, however
@@ -12,8 +12,6 @@ Exact for the tokens that the tokenizer makes of the value after its context. Un
 others; under a subword model a value may be written in other tokens too, and the number is a lower bound. A masked
 model is asked with all tokens of the value masked, and each of them sampled by itself.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -111,32 +109,14 @@ def emission(
     return found
 
 
-def expected_samples(log_probability: float) -> float:
-    """How many samples it takes on average until the first that is the value: 1/p; infinite where p is 0."""
-    return math.exp(-log_probability) if log_probability > -700 else math.inf
-
-
 def discoverable_within(log_probability: float, samples: float) -> float:
     """How likely at least one of so many independent samples is the value: 1 − (1 − p)^n, good for tiny p."""
     if log_probability == -math.inf:
         return 0.0
-    return 1.0 if log_probability >= 0 else -math.expm1(samples * _log_miss(log_probability))
-
-
-def samples_needed(log_probability: float, probability: float) -> float:
-    """The least n for which the value is (n, probability)-discoverable; infinite where it is never written."""
-    if not 0 < probability < 1:
-        raise InputError("probability", "is not in (0, 1)", "give a probability to be sure with, as 0.5")
     if log_probability >= 0:
         return 1.0
-    miss = _log_miss(log_probability)
-    return max(1.0, math.ceil(math.log1p(-probability) / miss)) if miss else math.inf
-
-
-def _log_miss(log_probability: float) -> float:
-    """log(1 − p), for p < 1."""
-    return (
-        math.log(-math.expm1(log_probability))
-        if log_probability > -0.7
-        else math.log1p(-math.exp(log_probability))
+    p_is_small = log_probability <= -0.7
+    log_miss = (
+        math.log1p(-math.exp(log_probability)) if p_is_small else math.log(-math.expm1(log_probability))
     )
+    return -math.expm1(samples * log_miss)

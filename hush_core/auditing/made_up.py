@@ -7,8 +7,6 @@ None of them was ever issued by anyone, and none is written in this file. A gene
 the checksums that scanners verify, so finding them is no easier than finding real ones.
 """
 
-from __future__ import annotations
-
 import base64
 import random
 import string

@@ -14,8 +14,6 @@ What the model before the rounds also says is not leakage of these rounds, and i
 smaller, never larger. Whether the candidates' prior is what the certificate says is part of the test.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ no number is reported on the data that it was tuned on. All intervals are exact,
 (`intervals`), if the units are independent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

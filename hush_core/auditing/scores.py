@@ -19,8 +19,6 @@ Strings that a tokenizer maps to the same tokens have the same score: case, if i
 UTF-8 (read as �); unknown characters. `told_apart` says where a candidate is the same to the model as the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

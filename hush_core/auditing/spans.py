@@ -4,8 +4,6 @@ Causal: the distribution of every token of the span after all tokens before it. 
 masked at once, both sides shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Texts as an attack reads them: the tokens that training makes of them, uncut, and back."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace

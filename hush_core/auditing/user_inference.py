@@ -8,8 +8,6 @@ that is easy for every model reveals nothing. More texts of a unit in training, 
 make this work better, even if no text is remembered word for word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

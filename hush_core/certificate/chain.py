@@ -4,8 +4,6 @@ A run that is missing in `runs.parquet` would make every bound of all runs too s
 cannot show that. Two can: the later one must count the earlier one's run, and every run that it counted.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

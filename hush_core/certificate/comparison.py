@@ -1,7 +1,5 @@
 """What a certificate states, against what the same route gives when it is taken again: one line a difference."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,21 +1,12 @@
 """The document and the tables against each other: what can be checked without computing a bound again."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
 from hush_core.certificate.document import TABLES, Facts
 from hush_core.certificate.redaction import REDACTED, check_redacted
 from hush_core.certificate.tables import EMPTY_WITHOUT_ROUNDS
-from hush_core.weights.roles import (
-    CERTIFIED,
-    HELD_OUT,
-    PLAIN,
-    VALIDATION,
-    assign_roles,
-    tagged_examples,
-)
+from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION, assign_roles, tagged_examples
 from hush_core.weights.settings import capacity_rule, largest_useful_c, unit_capacities
 
 SUMMED = 1e-9

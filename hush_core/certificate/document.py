@@ -229,14 +229,14 @@ class Certificate(_Document):
 
     @model_validator(mode="after")
     def _words(self) -> Self:
-        if self.promise != PROMISE:
-            raise ValueError("promise: the statement is not that of this version of the certificate")
-        if self.all_runs_promise != ALL_RUNS_PROMISE:
-            raise ValueError("all_runs_promise: is not that of this version of the certificate")
-        if self.redaction_promise != REDACTION_PROMISE:
-            raise ValueError("redaction_promise: is not that of this version of the certificate")
-        if self.not_promised != NOT_PROMISED:
-            raise ValueError("not_promised: the exceptions are not those of this version of the certificate")
+        said = {
+            "promise": PROMISE,
+            "all_runs_promise": ALL_RUNS_PROMISE,
+            "redaction_promise": REDACTION_PROMISE,
+        }
+        for name, words in (said | {"not_promised": NOT_PROMISED}).items():
+            if getattr(self, name) != words:
+                raise ValueError(f"{name}: is not that of this version of the certificate")
         if set(self.tables) != set(TABLES):
             raise ValueError(f"tables: are not {', '.join(TABLES)}")
         return self

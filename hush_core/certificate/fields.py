@@ -4,8 +4,6 @@ Anyone can forge an unsigned certificate, hashes and digest included. So a field
 others or bound to them), or hush names it as UNCHECKED wherever it says "verified".
 """
 
-from __future__ import annotations
-
 UNCHECKED: dict[str, str] = {
     "facts.name": "any text",
     "facts.sources": "fingerprints are keyed",

@@ -99,8 +99,6 @@ def check_unit_privacy(
     rounds: int,
 ) -> list[str]:
     """(ε, δ) of every secret again, by dp_accounting, and the targets that it implies."""
-    if facts.epsilon is None or facts.delta is None:
-        return []
     implied = implied_posterior(secrets["prior"].to_numpy(), facts.epsilon, facts.delta)
     far = ~np.isclose(secrets["posterior"].to_numpy(), implied, rtol=AGREES, atol=0)
     failures = [

@@ -5,8 +5,6 @@ after an upgrade of hush, and an edited one must not pass for an old one. Anyone
 So only what somebody signed elsewhere is believed: the decision on its version, or the organisation's package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -57,7 +55,10 @@ def check_unchanged(directory: Path, model_dir: Path) -> OlderCertificate:
     try:
         data = path.read_bytes()
         found = _read(path, data)
-        wrong = [name for name, sha256 in found.tables.items() if _hash(directory / name) != sha256]
+        hashes = {
+            name: file_sha256(directory / name) for name in found.tables if (directory / name).is_file()
+        }
+        wrong = [name for name, sha256 in found.tables.items() if hashes.get(name, "") != sha256]
         there, known = hash_directory(model_dir), found.model_files
         wrong += [f"model/{name}" for name in sorted({*there, *known}) if there.get(name) != known.get(name)]
         more = sorted({p.name for p in directory.iterdir()} - {DOCUMENT, *found.tables})
@@ -119,10 +120,6 @@ def _word(found: object) -> str:
     if not isinstance(found, str):
         raise TypeError
     return found
-
-
-def _hash(path: Path) -> str:
-    return file_sha256(path) if path.is_file() else ""
 
 
 def _canonical(document: dict[str, object]) -> bytes:

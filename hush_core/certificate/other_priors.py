@@ -1,16 +1,12 @@
 """What a certificate promises at other priors than the secrets' own: what an attack among N candidates is held
 to."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
 from hush_core.certificate.document import Facts
 from hush_core.certificate.redaction import REDACTED
-from hush_core.certificate.released import bounds_again
-from hush_core.certificate.verify import earlier_of
-from hush_core.history import bounds_of_all_runs
+from hush_core.certificate.released import all_runs_again, bounds_again, earlier_of
 from hush_core.history.bounds import FILTER
 
 UNLIKELY = 0.05
@@ -38,14 +34,11 @@ def bounds_at(facts: Facts, tables: dict[str, pl.DataFrame], priors: np.ndarray)
     asked = secrets.with_columns(prior=pl.Series(np.asarray(priors, float)))
     asked = asked.with_columns(posterior=(1 + pl.col("prior")) / 2)  # any: nothing is held to it here
     weights = tables["weights.parquet"]["weight"].to_numpy()
-    rates, sigma, rounds = plan.as_run(weights, edges)
     bounds = bounds_again(plan, weights, edges, asked)
     if facts.training.started_from is None:
         return bounds.sort("secret_id")["bound"].to_numpy()
-    together = bounds_of_all_runs(
-        edges, rates, bounds, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
-        noise_multiplier=sigma, rounds=rounds, method=plan.method, promised=plan.promised_runs is not None,
-    ).sort("secret_id")  # fmt: skip
+    earlier = earlier_of(facts.unknown_runs, tables)
+    together = all_runs_again(plan, weights, edges, bounds, earlier).sort("secret_id")
     proved = pl.when(pl.col("all_runs_method") != FILTER).then(pl.col("all_runs")).otherwise(None)
     return together.select(proved.fill_null(1.0)).to_series().to_numpy()
 

@@ -4,10 +4,7 @@ Names identify secrets, and names of values are digests under the identity key. 
 can count them: a copy, a restored backup, or a second machine with that key.
 """
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +67,9 @@ def known_runs(verification: Verification, *, identity: str) -> list[KnownRun]:
     released = facts.training.rounds_released or int(not plan.rounds)
     found = [KnownRun(facts.run, _record(facts.run, mechanism, own, names, promised), released)]
     for run in tables["runs.parquet"].iter_rows(named=True):
-        rows = list(_drawn(tables["history.parquet"].filter(run=run["run"])))
+        history = tables["history.parquet"].filter(run=run["run"])
+        columns = history.select("secret_id", "rate", "same_promise", "examples").iter_rows()
+        rows = [row for *row, examples in columns for _ in range(examples)]
         kept = {secret for secret, _, same in rows if same}
         as_then = [terms if secret in kept else (None, None) for secret, terms in enumerate(promised)]
         mechanism = run["noise_multiplier"], run["rounds"], run["settings"]
@@ -79,14 +78,6 @@ def known_runs(verification: Verification, *, identity: str) -> list[KnownRun]:
             KnownRun(run["key"], _record(run["key"], mechanism, drawn, names, as_then), run["released"])
         )
     return found
-
-
-def _drawn(history: pl.DataFrame) -> Iterator[tuple[int, float, bool]]:
-    """(secret, rate, whether it was promised the same), once for each example of the binomials."""
-    columns = history.select("secret_id", "examples", "rate", "same_promise").iter_rows()
-    for secret, examples, rate, same in columns:
-        for _ in range(examples):
-            yield secret, rate, same
 
 
 def _record(

@@ -3,8 +3,6 @@
 For those who must report DP. hush's own promise is the bound on the posterior; ε says less about a secret.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 The training data do not depend on a redacted value, so its bound is its prior (docs/mathematics.md, Proposition R).
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import polars as pl

@@ -1,7 +1,5 @@
 """What the certificate's eight tables must look like: columns, types, ranges, nulls, order of rows."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ made it, and by the second route (`recheck`). That route shares only the dominat
 code nor other mathematics. `Verification.unchecked` names what no certificate can show (docs/certificates.md).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,15 +34,10 @@ from hush_core.certificate.recheck import (
     recheck_curves,
     recheck_cycle,
 )
-from hush_core.certificate.released import (
-    bounds_again,
-    curves_again,
-    without_what_is_not_reached,
-)
+from hush_core.certificate.released import all_runs_again, bounds_again, curves_again, earlier_of
 from hush_core.certificate.tables import check_tables
 from hush_core.errors import HushError, VerificationError
 from hush_core.files import file_sha256
-from hush_core.history import Earlier, bounds_of_all_runs
 from hush_core.progress import Progress
 
 
@@ -149,9 +142,7 @@ def _check_numbers(
 ) -> Verification:
     facts, plan = certificate.facts, certificate.facts.plan
     bounds, curves, edges, _, _, _, secrets, weights = (tables[name] for name in TABLES)
-    if failures := check_tables(tables) or check_facts(facts, tables):
-        raise VerificationError(failures)
-    if failures := check_roles(facts, edges, weights):
+    if failures := (check_tables(tables) or check_facts(facts, tables) or check_roles(facts, edges, weights)):
         raise VerificationError(failures)
     weight = weights["weight"].to_numpy()
     rates, sigma, rounds = plan.as_run(weight, edges)
@@ -161,9 +152,8 @@ def _check_numbers(
         raise VerificationError(failures)
     if plan.mechanism.epsilon is not None:
         progress("recomputing (ε, δ)", 0, 1)
-    if failures := check_unit_privacy(plan.mechanism, edges, rates, secrets, sigma, rounds):
-        raise VerificationError(failures)
-    if plan.mechanism.epsilon is not None:
+        if failures := check_unit_privacy(plan.mechanism, edges, rates, secrets, sigma, rounds):
+            raise VerificationError(failures)
         progress("recomputing (ε, δ)", 1, 1)
 
     progress("recomputing every bound", 0, bounds.height)
@@ -176,13 +166,9 @@ def _check_numbers(
     progress("recomputing every curve", bounds["curve"].n_unique(), bounds["curve"].n_unique())
     failures += compare_curves(curves, bounds["curve"].to_numpy(), again_curves)
     progress("recomputing the bounds of all runs", 0, bounds.height)
-    together = bounds_of_all_runs(
-        edges, rates, bounds, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
-        noise_multiplier=sigma, rounds=rounds, method=plan.method, promised=plan.promised_runs is not None,
-        progress=progress,
-    )  # fmt: skip
+    earlier = earlier_of(facts.unknown_runs, tables)
+    together = all_runs_again(plan, weight, edges, bounds, earlier, progress)
     progress("recomputing the bounds of all runs", bounds.height, bounds.height)
-    together = without_what_is_not_reached(plan, together)
     failures += compare_all_runs(secrets["name"], bounds, together)
     if failures:
         raise VerificationError(failures)
@@ -219,9 +205,3 @@ def _second_route(
     failures, found.all_runs = recheck_all_runs(own, secrets, bounds, history, runs, mechanism, progress)
     found.failures += failures
     return found, points
-
-
-def earlier_of(unknown: int, tables: dict[str, pl.DataFrame]) -> Earlier:
-    """The other runs that a certificate names, as it was written from them."""
-    bare = tables["bounds.parquet"]["bare"].to_numpy()
-    return Earlier(tables["runs.parquet"], tables["history.parquet"], bare, unknown)

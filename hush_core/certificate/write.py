@@ -1,7 +1,5 @@
 """Write a certificate directory: tables first, the document last, so that a half-written one never verifies."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -10,10 +8,10 @@ import polars as pl
 
 from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory
 from hush_core.certificate.redaction import REDACTED, redacted_table
-from hush_core.certificate.released import curves_again, without_what_is_not_reached
+from hush_core.certificate.released import all_runs_again, curves_again
 from hush_core.errors import CertificationError
 from hush_core.files import file_sha256, put_in_place, sync
-from hush_core.history import Earlier, bounds_of_all_runs
+from hush_core.history import Earlier
 from hush_core.mechanisms.unit_pools import without_reasons
 from hush_core.weights.roles import CERTIFIED, PLAIN, assign_roles
 
@@ -59,7 +57,7 @@ def write_certificate(
     )
     _refuse_what_was_not_planned(facts, bounds, np.asarray(weights), roles)
     curves = curves_again(plan, weights, edges, secrets)
-    together = _of_all_runs(facts, weights, edges, bounds, earlier)
+    together = all_runs_again(plan, weights, edges, bounds, earlier)
     _refuse_beyond_promised_runs(facts, bounds, together, earlier)
     redacted_rows, redaction = redacted_table(redacted)
     stated = bounds.with_columns(
@@ -77,18 +75,6 @@ def write_certificate(
     }  # fmt: skip
     runs = {"runs_on_this_data": earlier.most + (plan.rounds > 0), "unknown_runs": earlier.unknown}
     return _put(directory, facts.model_copy(update={"redaction": redaction, **runs}), tables, model_dir)
-
-
-def _of_all_runs(
-    facts: Facts, weights: np.ndarray, edges: pl.DataFrame, bounds: pl.DataFrame, earlier: Earlier
-) -> pl.DataFrame:
-    plan = facts.plan
-    rates, sigma, rounds = plan.as_run(weights, edges)
-    together = bounds_of_all_runs(
-        edges, rates, bounds, earlier, settings=plan.settings, promised=plan.promised_runs is not None,
-        noise_multiplier=sigma, rounds=rounds, method=plan.method,
-    )  # fmt: skip
-    return without_what_is_not_reached(plan, together)
 
 
 def _refuse_what_was_not_planned(

@@ -5,8 +5,6 @@ skipped one; cron itself runs repeated hours twice. A nightly run is one run in 
 number counts: a run too many leaves noise unused, one too few would be refused.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo

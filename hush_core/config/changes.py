@@ -8,15 +8,7 @@ from pydantic import ConfigDict, Field
 
 from hush_core.config.job import HushConfig
 from hush_core.config.section import Examples, Noise, Rate, Rounds, Section
-from hush_core.config.settings import (
-    Average,
-    ClipNorm,
-    Method,
-    Optimizer,
-    Schedule,
-    UntaggedBatch,
-    WarmUp,
-)
+from hush_core.config.settings import Average, ClipNorm, Method, Optimizer, Schedule, UntaggedBatch, WarmUp
 
 
 def _in_order(schema: dict[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """Which chat template renders a table's conversations: a file's, the model's own, or the plain one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

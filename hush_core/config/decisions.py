@@ -6,8 +6,6 @@ Values are named by the 12 keyed digits of `hush secrets`, so the file holds no 
 two lines for one value the later counts. What is a placeholder or public is no secret, in whatever file it is.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ A key is in the digest, or in `LEFT_OUT` with its reason; a test refuses one tha
 earlier runs of a store keep their digest.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 

@@ -3,8 +3,6 @@
 >>> print(first_config(found))        # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From a YAML file to a job; every error names the file and the key, and how to fix it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -254,15 +252,10 @@ def _explain(error: ValidationError, data: Mapping[str, Any], command: str) -> t
             f"unknown key {key}{more}",
             "remove it or correct its spelling; docs/configuration.md lists all",
         )
-    if first["type"] == "union_tag_invalid" and first["loc"] == ("model",):
-        return f"model.kind: unknown kind{more}", "take byte_gpt or huggingface"
-    if first["type"] == "union_tag_invalid" and first["loc"] == ("mechanism",):
-        return f"mechanism.kind: unknown kind{more}", f"take one of {', '.join(MECHANISMS)}"
     if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
-        return (
-            f"{key}: unknown kind{more}",
-            f"take one of {', '.join((*ENTRIES, *sorted(further_kinds())))}",
-        )
+        own = {("model",): MODEL_KINDS, ("mechanism",): MECHANISMS}.get(first["loc"])
+        kinds = own or (*ENTRIES, *sorted(further_kinds()))
+        return f"{key}{'.kind' if own else ''}: unknown kind{more}", f"take one of {', '.join(kinds)}"
     if first["type"] == "missing":
         needed = f"missing key {key}, which hush {command} needs{more}"
         return needed, ADD.get(key, "add it; docs/configuration.md says what it means")

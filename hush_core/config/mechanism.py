@@ -1,13 +1,11 @@
 """What a private round draws, and how its noise is planned: one key of the config (docs/mechanisms.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
-from hush_core.config.section import MOST_EXAMPLES, Section
+from hush_core.config.section import MOST_EXAMPLES, Section, kind_or
 
 Perplexity = Literal["highest_perplexity", "lowest_perplexity"]
 """That of the public start model."""
@@ -148,10 +146,6 @@ class DroppingMechanism(Mechanism):
     words = "dropping: every example with a secret left out, no noise"
 
 
-def _kind(value: Any) -> str:
-    return str(value.get("kind", "hush") if isinstance(value, dict) else getattr(value, "kind", "hush"))
-
-
 MechanismConfig = Annotated[
     Annotated[HushMechanism, Tag("hush")]
     | Annotated[DpSgdMechanism, Tag("dp_sgd")]
@@ -160,7 +154,7 @@ MechanismConfig = Annotated[
     | Annotated[CorrelatedMechanism, Tag("correlated")]
     | Annotated[RedactionMechanism, Tag("redaction")]
     | Annotated[DroppingMechanism, Tag("dropping")],
-    Discriminator(_kind),
+    kind_or("hush"),
 ]
 MECHANISMS: Mapping[str, type[Mechanism]] = {
     tag.tag: kind for kind, tag in map(get_args, get_args(get_args(MechanismConfig)[0]))

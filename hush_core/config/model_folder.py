@@ -1,7 +1,5 @@
 """What can be checked of a named model without opening it: does it exist, can it be read, does it fit?"""
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -1,13 +1,11 @@
 """What is trained: a byte GPT made here, or a language model of transformers, whole or with adapters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
-from hush_core.config.section import Section
+from hush_core.config.section import Section, kind_or
 
 
 class ByteGptModel(Section):
@@ -68,14 +66,7 @@ class HuggingFaceModel(Section):
     """Train low-rank adapters in place of all parameters. The registered model has them merged."""
 
 
-def _kind(value: Any) -> str:
-    """Of what is no mapping, one of them, which then says so."""
-    return str(
-        value.get("kind", "byte_gpt") if isinstance(value, dict) else getattr(value, "kind", "byte_gpt")
-    )
-
-
 ModelConfig = Annotated[
     Annotated[ByteGptModel, Tag("byte_gpt")] | Annotated[HuggingFaceModel, Tag("huggingface")],
-    Discriminator(_kind),
+    kind_or("byte_gpt"),
 ]

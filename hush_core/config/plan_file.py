@@ -4,8 +4,6 @@
 >>> read_plan(Path("plan.yaml"))                                                            # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

@@ -1,7 +1,5 @@
 """For how many runs the targets are to hold."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated, Any
 

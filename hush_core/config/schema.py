@@ -4,8 +4,6 @@ What it refuses, `load_config` refuses. It knows types, ranges, names of keys an
 means for another, and what files hold, only the loader can say.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import itertools

@@ -303,7 +303,4 @@ def _by_kind(data: Any, handler: ValidatorFunctionWrapHandler) -> SecretEntry:
     return handler(data)
 
 
-Secret = Annotated[
-    SerializeAsAny[Annotated[Own, Field(discriminator="kind")]],
-    WrapValidator(_by_kind),
-]
+Secret = Annotated[SerializeAsAny[Annotated[Own, Field(discriminator="kind")]], WrapValidator(_by_kind)]

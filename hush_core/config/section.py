@@ -1,10 +1,8 @@
 """What every section of the file shares: frozen, no unknown keys, finite numbers, and no value in a message."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, model_validator
 
 MOST_ROUNDS = 10_000_000
 """The bounds are proved, and tested, up to so many rounds (docs/mathematics.md §5)."""
@@ -82,3 +80,12 @@ class Section(BaseModel):
                         f"{key} is true or false, where something else belongs; write the value itself"
                     )
         return data
+
+
+def kind_or(usual: str) -> Discriminator:
+    """Which of several sections a mapping is, by its `kind`; of what is no mapping, one of them, which says so."""
+    return Discriminator(
+        lambda value: str(
+            value.get("kind", usual) if isinstance(value, dict) else getattr(value, "kind", usual)
+        )
+    )

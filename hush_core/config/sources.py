@@ -1,7 +1,5 @@
 """Where the text comes from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 

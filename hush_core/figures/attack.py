@@ -1,7 +1,5 @@
 """What the attack finds: the exposure of each secret with a value."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

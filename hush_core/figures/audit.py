@@ -1,7 +1,5 @@
 """What attacks found beside what the certificate allows, secret by secret; texts at risk; and ROC curves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the pictures share: style, colours, one figure written without a date, names and legends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

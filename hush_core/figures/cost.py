@@ -1,7 +1,5 @@
 """What a promise costs: noise by certificate method, and loss by model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a plan shows: what is kept against the noise that it takes, by certificate method."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The graph of an extraction: how many examples a secret touches, and which secrets are together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,7 +60,7 @@ def _draw_sizes(axes: Axes, held: pl.DataFrame, without: int) -> None:
         if place == len(_STYLES):
             label = f"other kinds ({sum(n for _, n in kinds[place:]):,})"
         line = axes.plot(rows["rank"].to_numpy(), rows["examples"].to_numpy(), color=color, marker=marker)
-        line[0].set(markersize=6 if held.height <= _MANY else 4, mew=0, lw=1, label=_literal(label))
+        line[0].set(markersize=6 if held.height <= _MANY else 4, mew=0, lw=1, label=label.replace("$", r"\$"))
     _show_hidden(axes, held)
     axes.set(xlim=(0.8, max(held["rank"].max() or 1, 2) * 1.5))
     axes.set(ylim=(0.7, max(held["examples"].max() or 1, 2) * 4))
@@ -185,8 +183,3 @@ def _percent(share: float) -> str:
     if share < 0.01:
         return "<1"
     return ">99" if 0.99 < share < 1 else f"{100 * share:.0f}"
-
-
-def _literal(text: str) -> str:
-    """Without a dollar sign that would start a formula."""
-    return text.replace("$", r"\$")

@@ -1,7 +1,5 @@
 """How the loss on public text falls over the rounds: the run itself, and the rehearsals of its learning rate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

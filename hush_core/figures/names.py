@@ -1,7 +1,5 @@
 """What methods and secrets are called in pictures and reports; needs nothing that draws."""
 
-from __future__ import annotations
-
 import re
 
 METHOD_LABELS = {"kl": "kl (the paper)", "renyi": "renyi", "blow_up": "blow_up", "best": "best"}

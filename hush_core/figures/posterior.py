@@ -1,7 +1,5 @@
 """The certified posterior of each secret: beside its prior and its target, and as a curve over all priors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

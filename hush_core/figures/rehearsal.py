@@ -1,7 +1,5 @@
 """What a rehearsal shows: the predicted loss of every plan over its noise, and on the way there over compute."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

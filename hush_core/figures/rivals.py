@@ -1,7 +1,5 @@
 """Rival mechanisms beside each other: what they lose on held-out text, and how much noise they take."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

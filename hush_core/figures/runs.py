@@ -1,7 +1,5 @@
 """What several runs come to: the bound of all together, run by run, and what keeping it costs in loss."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl
@@ -36,11 +34,7 @@ def bound_by_run(runs: pl.DataFrame, path: Path, *, promised: int | None = None)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set(
-            title=title,
-            xlabel="run",
-            ylabel="bound / target (log scale)",
-        )
+        axes.set(title=title, xlabel="run", ylabel="bound / target (log scale)")
         legend_below(axes, 4)
         axes.grid(axis="y")
     return path

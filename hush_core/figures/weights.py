@@ -1,7 +1,5 @@
 """Weights: what the linear program keeps of the examples."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -8,8 +8,6 @@ and target, and all together, with all planned rounds, must stay within the filt
 prior and target alone: nobody chooses it later.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
@@ -54,10 +52,8 @@ def bounds_of_all_runs(
     found = bounds.select("secret_id", all_runs="bound", all_runs_method="method", all_runs_lower="lower")
     if not (earlier.profiles.height or earlier.unknown or earlier.bare.any()):
         return found.cast(dict(ALL_RUNS))
-    profiles, (alike, unlike) = (
-        group_profiles(edges, rates, bounds),
-        by_settings(earlier, settings, promised=promised),
-    )
+    profiles = group_profiles(edges, rates, bounds)
+    alike, unlike = by_settings(earlier, settings, promised=promised)
     if alike.height:
         together = history_of(earlier, alike).with_run(profiles.as_run(noise_multiplier, rounds))
         ids = alike["secret_id"].unique().sort().to_numpy()
@@ -65,13 +61,10 @@ def bounds_of_all_runs(
             together.restricted(ids), bounds["prior"].to_numpy(), bounds["posterior"].to_numpy(),
             method=method, progress=progress,
         ).table[ids]  # fmt: skip
-        names = {
-            "secret": "secret_id",
-            "bound": "all_runs",
-            "method": "all_runs_method",
-            "lower": "all_runs_lower",
-        }
-        found = found.update(done.select(names.keys()).rename(names), on="secret_id", include_nulls=True)
+        done = done.select(
+            secret_id="secret", all_runs="bound", all_runs_method="method", all_runs_lower="lower"
+        )
+        found = found.update(done, on="secret_id", include_nulls=True)
 
     def mine(secret: int) -> Run:
         return Run(profiles.participation(int(profiles.of_secret[secret])), noise_multiplier, rounds)

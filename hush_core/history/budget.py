@@ -1,8 +1,6 @@
 """A plan for a promise of several runs: the least noise with which this run, the earlier ones and those still to
 come keep every target together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +22,8 @@ from hush_core.weights import sampling_rates
 
 WHERE = "promise.runs"
 _NAMED = 5
+_NO_ROUND = {"noise_multiplier": 1.0, "rounds": 1}
+"""Any mechanism: nothing is drawn."""
 
 
 def plan_of_runs(mechanism: MechanismConfig, *tables: Any, **how: Any) -> ProtectionPlan:
@@ -63,7 +63,7 @@ def plan_for_runs(
     """
     secrets = secrets.sort("secret_id")
     names = secrets["name"].to_list()
-    alike, unlike = _counted(earlier, settings, runs, names)
+    alike, unlike = _told(earlier, settings, names, runs)
     rates = sampling_rates(weights, expected_batch)
     profiles = group_profiles(edges, rates, secrets)
     to_follow = (runs - earlier.runs.height - 1) * (later_rounds or rounds)
@@ -92,10 +92,11 @@ def plan_for_runs(
 
 def bounds_at_priors(edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method) -> pl.DataFrame:
     """The rows of `bound_secrets` without any round: nothing is drawn, so each bound is its prior."""
-    never = np.zeros(1 + int(edges["example_id"].max() or 0))
-    return bound_secrets(
-        edges, never, secrets.sort("secret_id"), noise_multiplier=1.0, rounds=1, method=method
-    )
+    return bound_secrets(edges, _never(edges), secrets.sort("secret_id"), method=method, **_NO_ROUND)
+
+
+def _never(edges: pl.DataFrame) -> np.ndarray:
+    return np.zeros(1 + int(edges["example_id"].max() or 0))
 
 
 def bounds_without_rounds(
@@ -113,39 +114,30 @@ def bounds_without_rounds(
     secrets = secrets.sort("secret_id")
     names = secrets["name"].to_list()
     _told(earlier, settings, names)
-    never, mechanism = (
-        np.zeros(1 + int(edges["example_id"].max() or 0)),
-        {"noise_multiplier": 1.0, "rounds": 1},
-    )
     bounds = bounds_at_priors(edges, secrets, method=method)
     together = bounds_of_all_runs(
-        edges, never, bounds, earlier, settings=settings, method=method, promised=True, **mechanism
+        edges, _never(edges), bounds, earlier, settings=settings, method=method, promised=True, **_NO_ROUND
     )
     kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
     _refuse_spent(np.flatnonzero(~kept.to_numpy()).tolist(), names)
     return bounds
 
 
-def _counted(
-    earlier: Earlier, settings: str, runs: int, names: list[str]
+def _told(
+    earlier: Earlier, settings: str, names: list[str], runs: int | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`_told`, of earlier runs that one more may follow."""
-    if earlier.runs.height >= runs:
+    """The earlier runs' rows: all of them first, if all were planned as this run is, else second. All promised what
+    this one does. `runs`: so many are promised, this one among them.
+
+    Raises:
+        InputError: nothing can be promised of a secret over all runs.
+    """
+    if runs is not None and earlier.runs.height >= runs:
         raise InputError(
             WHERE,
             f"{earlier.runs.height} runs of this store have released what was promised for {runs}",
             "raise the number: a Rényi filter plans the runs beyond it, if these leave anything of the targets",
         )
-    return _told(earlier, settings, names)
-
-
-def _told(earlier: Earlier, settings: str, names: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The earlier runs' rows: all of them first, if all were planned as this run is, else second. All promised what
-    this one does.
-
-    Raises:
-        InputError: nothing can be promised of a secret over all runs.
-    """
     if earlier.unknown:
         raise InputError(
             WHERE,

@@ -5,8 +5,6 @@ promises these (docs/mathematics.md §8, Proposition 15). If all runs, with all 
 budget, the bound of all of them is the target.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ is the same in both, its releases are not. So a public name also depends on rand
 first notes a run. The certificates of both then name two runs, and each store can count the other's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

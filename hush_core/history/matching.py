@@ -5,8 +5,6 @@
 with such a text.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

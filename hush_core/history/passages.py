@@ -7,8 +7,6 @@ kinds, importers and copies have no passages: the text around a value belongs to
 edit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -23,6 +23,7 @@ import hashlib
 import io
 import json
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +34,7 @@ from hush_core.history.run_text import RunText, hashes_of
 
 FORM = 6
 """Of run.json; form 1 has no rates and is not read, 2 no whole files, 3 no words, 4 no items, 5 no passages."""
-RUN, TEXT_FILE, EDGE_FILE, FILE_FILE = "run.json", "texts.parquet", "edges.parquet", "files.parquet"
-WORD_FILE, ITEM_FILE, PASSAGE_FILE = "words.parquet", "items.parquet", "passages.parquet"
+RUN = "run.json"
 SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
 EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
@@ -43,6 +43,11 @@ a copy or an importer. Older records do not say, and all count as its own."""
 ITEMS = {"secret": pl.UInt32, "rate": pl.Float64}
 FILES = {"hash": pl.UInt64}
 PASSAGES = {"text": pl.UInt32, "hash": pl.UInt64}
+_TABLES = {
+    "texts": (TEXTS, 2), "edges": (EDGES, 2), "files": (FILES, 3), "words": (FILES, 4), "items": (ITEMS, 5),
+    "passages": (PASSAGES, 6),
+}  # fmt: skip
+"""Columns of each table, and the form since which it is noted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +61,15 @@ class RunRecord:
     secrets: pl.DataFrame
     texts: pl.DataFrame
     edges: pl.DataFrame
-    files: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
-    words: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
-    items: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ITEMS))
-    passages: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PASSAGES))
+    files: pl.DataFrame = field(default_factory=partial(pl.DataFrame, schema=FILES))
+    words: pl.DataFrame = field(default_factory=partial(pl.DataFrame, schema=FILES))
+    items: pl.DataFrame = field(default_factory=partial(pl.DataFrame, schema=ITEMS))
+    passages: pl.DataFrame = field(default_factory=partial(pl.DataFrame, schema=PASSAGES))
 
     def __post_init__(self) -> None:
-        if "in_items" not in self.edges.columns:
-            object.__setattr__(self, "edges", self.edges.with_columns(in_items=pl.lit(False)))
-        if "direct" not in self.edges.columns:
-            object.__setattr__(self, "edges", self.edges.with_columns(direct=pl.lit(True)))
+        for name, value in (("in_items", False), ("direct", True)):
+            if name not in self.edges.columns:
+                object.__setattr__(self, "edges", self.edges.with_columns(pl.lit(value).alias(name)))
 
     @property
     def is_tagged(self) -> pl.Series:
@@ -82,16 +86,14 @@ class RunRecord:
 
     @classmethod
     def of(cls, text: RunText, key: bytes) -> RunRecord:
+        example = text.edges["example_id"].to_numpy()
         tagged = np.zeros(len(text.rates), dtype=bool)
-        tagged[text.edges["example_id"].to_numpy()] = True
+        tagged[example] = True
         drawn = np.flatnonzero((text.rates > 0) | tagged)
         place = np.full(len(text.rates), -1)
         place[drawn] = np.arange(len(drawn))
-        owners, used = np.unique(
-            text.edges["secret_id"].to_numpy()[place[text.edges["example_id"].to_numpy()] >= 0],
-            return_inverse=True,
-        )
-        rows = place[text.edges["example_id"].to_numpy()]
+        rows = place[example]
+        owners, used = np.unique(text.edges["secret_id"].to_numpy()[rows >= 0], return_inverse=True)
         promised = text.secrets.sort("secret_id").select("prior", "posterior")
         secrets = pl.DataFrame({"name": text.identities}, schema={"name": pl.String}).hstack(promised)[owners]
         hashes = hashes_of([text.texts[i] for i in drawn], key)
@@ -113,12 +115,8 @@ class RunRecord:
                 {"secret_id": owners, "secret": range(len(owners))}, schema_overrides=ITEMS
             )
             held = text.items.with_columns(pl.col("secret_id").cast(place_of.schema["secret_id"]))
-            items = (
-                held.join(place_of, on="secret_id")
-                .select("secret", "rate")
-                .cast(dict(ITEMS))
-                .sort("secret", "rate")
-            )
+            held = held.join(place_of, on="secret_id").select("secret", "rate")
+            items = held.cast(dict(ITEMS)).sort("secret", "rate")
         plain = np.zeros(len(text.rates), dtype=bool) if text.plain is None else text.plain
         files = text.whole_files(plain, key).select("hash").unique("hash", maintain_order=True)
         return cls(
@@ -178,18 +176,14 @@ class RunRecord:
     def write(self, folder: Path, identity: str) -> None:
         """Tables first, then the document that names them, durably. A table whose content changes gets another
         file, and those of the record before stay for its readers: a kill leaves that one whole, or this one."""
-        tables = {
-            TEXT_FILE: self.texts, EDGE_FILE: self.edges, FILE_FILE: self.files, WORD_FILE: self.words,
-            ITEM_FILE: self.items, PASSAGE_FILE: self.passages,
-        }  # fmt: skip
         digests = {}
-        for name, table in tables.items():
-            data = io.BytesIO()
-            table.write_parquet(data)
-            digests[name] = hashlib.sha256(data.getvalue()).hexdigest()
-            place = _place(folder, name, digests[name])
-            if place.exists() and file_sha256(place) != digests[name]:
-                place = _replaced(folder, name, digests[name])
+        for name in _TABLES:
+            data, file = io.BytesIO(), f"{name}.parquet"
+            getattr(self, name).write_parquet(data)
+            digests[file] = hashlib.sha256(data.getvalue()).hexdigest()
+            place = _place(folder, file, digests[file])
+            if place.exists() and file_sha256(place) != digests[file]:
+                place = _replaced(folder, file, digests[file])
             write_whole(place, data.getvalue())
         facts = {
             "form": FORM, "identity": identity, "noise_multiplier": self.noise_multiplier, "rounds": self.rounds,
@@ -200,7 +194,7 @@ class RunRecord:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             before = json.loads((folder / RUN).read_bytes())["tables"]
         kept = {_place(folder, *table) for table in [*digests.items(), *before.items()]}
-        for name in tables:
+        for name in digests:
             for file in {folder / name, *folder.glob(f"[0-9a-f]*-{name}")} - kept:
                 file.unlink(missing_ok=True)
         write_whole(folder / RUN, json.dumps(facts, sort_keys=True).encode())
@@ -211,25 +205,19 @@ class RunRecord:
         try:
             facts = json.loads((folder / RUN).read_bytes())
             places = {name: _place(folder, name, digest) for name, digest in facts["tables"].items()}
-            whole = {TEXT_FILE, EDGE_FILE} <= places.keys() and all(
-                digest == file_sha256(places[name]) for name, digest in facts["tables"].items()
-            )
-            if not whole or facts["form"] not in (2, 3, 4, 5, FORM) or facts["identity"] != identity:
+            whole = all(digest == file_sha256(places[name]) for name, digest in facts["tables"].items())
+            form = facts["form"]
+            if not whole or form not in (2, 3, 4, 5, FORM) or facts["identity"] != identity:
                 return None
-            none = pl.DataFrame(schema=FILES)
-            files, words = (
-                pl.read_parquet(places[name]) if facts["form"] >= since else none
-                for name, since in ((FILE_FILE, 3), (WORD_FILE, 4))
-            )
-            items, passages = (
-                pl.read_parquet(places[name]) if facts["form"] >= since else pl.DataFrame(schema=schema)
-                for name, since, schema in ((ITEM_FILE, 5, ITEMS), (PASSAGE_FILE, 6, PASSAGES))
-            )
+            tables = {
+                name: pl.read_parquet(places[f"{name}.parquet"])
+                if form >= since
+                else pl.DataFrame(schema=schema)
+                for name, (schema, since) in _TABLES.items()
+            }
             return cls(
                 float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
-                pl.DataFrame(facts["secrets"], schema=SECRETS),
-                pl.read_parquet(places[TEXT_FILE]), pl.read_parquet(places[EDGE_FILE]), files, words, items,
-                passages,
+                pl.DataFrame(facts["secrets"], schema=SECRETS), **tables,
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None

@@ -17,8 +17,6 @@ A run under a promise may make no certified round, if no text with a secret was 
 rounds: what it trained on without noise counts, and it is not one of the promised runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -120,8 +118,7 @@ class RunHistory:
         """key · noise_multiplier · rounds · released · secrets · added (from another store): every run that
         released anything; nulls where it does not say how it drew."""
         rows = []
-        for folder, released in self._folders.released():
-            record = RunRecord.read(folder, self._identity)
+        for folder, released, record in self._read():
             told = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
             sigma, rounds, secrets = told
             added = folder.name.startswith(ADDED)
@@ -151,8 +148,7 @@ class RunHistory:
         """name · prior · posterior of every secret that a run of these settings, or one of `runs` (public names),
         promised something of; of those that released anything. `name` as in `RunText.identities`."""
         told = [pl.DataFrame(schema=SECRETS)]
-        for folder, _ in self._folders.released():
-            record = RunRecord.read(folder, self._identity)
+        for folder, _, record in self._read():
             if record and (record.settings == settings or self.public_name(folder.name) in runs):
                 told.append(record.secrets)
         return pl.concat(told).drop_nulls().unique("name", keep="first", maintain_order=True)
@@ -175,14 +171,12 @@ class RunHistory:
     def of_settings(self, settings: str) -> set[str]:
         """The public names of all runs of these settings that released or trained anything, those without
         certified rounds too."""
-        told = (
-            (folder.name, RunRecord.read(folder, self._identity)) for folder, _ in self._folders.released()
-        )
-        return {self.public_name(run) for run, record in told if record and record.settings == settings}
+        named = {folder.name: record for folder, _, record in self._read() if record}
+        return {self.public_name(run) for run, record in named.items() if record.settings == settings}
 
     def made(self, settings: str) -> int:
         """How many runs of these settings made certified rounds."""
-        return sum(bool(record.rounds) and record.settings == settings for record in self._records(""))
+        return sum(bool(record.rounds) and record.settings == settings for record in self._records())
 
     def trained_before(self, text: RunText) -> bool:
         """Whether every text that is tagged now was tagged in an earlier run that made certified rounds: then one
@@ -191,7 +185,7 @@ class RunHistory:
         It depends only on which tagged texts of which runs are equal, which is public (docs/mathematics.md §8), and
         on no model.
         """
-        known = [record.tagged_texts() for record in self._records("") if record.rounds]
+        known = [record.tagged_texts() for record in self._records() if record.rounds]
         if not known:
             return False
         return not texts_tagged(text, self._key).join(pl.concat(known), on="hash", how="anti").height
@@ -246,17 +240,12 @@ class RunHistory:
     def _earlier(self, run: str, text: RunText) -> Earlier:
         names = pl.Series(text.identities, dtype=pl.String)  # of no secret as well
         secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=names)
-        named, now, files = (
-            secrets.with_row_index("secret_id"),
-            texts_tagged(text, self._key),
-            files_tagged(text, self._key),
-        )
+        named = secrets.with_row_index("secret_id")
+        now, files = texts_tagged(text, self._key), files_tagged(text, self._key)
         runs, profiles = [], [pl.DataFrame(schema=PROFILES)]
         bare = np.zeros(named.height, dtype=bool)
         words = words_of_values(text, self._key), words_of_files(text, self._key)
-        told = [
-            (folder, n, RunRecord.read(folder, self._identity)) for folder, n in self._folders.released(run)
-        ]
+        told = self._read(run)
         unknown = self._folders.unnoted() + sum(record is None for _, _, record in told)
         told = [(folder, released, record) for folder, released, record in told if record is not None]
         # a word is noted once, by whichever run used it first: what any of them used is asked of each
@@ -267,9 +256,8 @@ class RunHistory:
         here = pl.concat([here, passages])
         named_alike, others, gone = set(named["name"]), [], []
         for folder, released, record in told:
-            theirs = record.secrets.with_columns(
-                pl.col("name").cast(pl.String)
-            )  # an older hush wrote none as null
+            # an older hush wrote none as null
+            theirs = record.secrets.with_columns(pl.col("name").cast(pl.String))
             known = theirs.with_row_index("secret").join(named, on="name")
             found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
             held = pl.concat([texts_held(record, known, now, own), *found])
@@ -301,7 +289,12 @@ class RunHistory:
         table = pl.DataFrame(runs, schema=RUNS, orient="row")
         return Earlier(table, pl.concat(profiles), bare, unknown, let_go_now)
 
-    def _records(self, run: str) -> list[RunRecord]:
-        """Of every other run that released anything and says how it drew."""
-        read = (RunRecord.read(folder, self._identity) for folder, _ in self._folders.released(run))
-        return [record for record in read if record is not None]
+    def _read(self, but: str = "") -> list[tuple[Path, int, RunRecord | None]]:
+        """Folder, releases and record of every other run that released anything; None if it does not say how it
+        drew."""
+        return [
+            (folder, n, RunRecord.read(folder, self._identity)) for folder, n in self._folders.released(but)
+        ]
+
+    def _records(self, but: str = "") -> list[RunRecord]:
+        return [record for _, _, record in self._read(but) if record is not None]

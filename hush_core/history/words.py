@@ -4,8 +4,6 @@ A word is a run of at least six letters and digits, kept as a keyed hash. A valu
 whole file was, if several words were that only text of its secret now holds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ hold the text of other examples, its *pool*, the graph is lifted: the item is ta
 example of the pool holds. So bounds, certificate and verification read the graph of items as they read any graph.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Step 2 of any mechanism: roles, what a round draws, and with which weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -4,8 +4,6 @@ What fills an item depends on the texts of its own pool alone, each scored by it
 what another unit's items hold (docs/mechanisms.md, Proposition M3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -11,8 +11,6 @@ secrets has k already. That works for examples with several owners (Ganesh et al
 it takes k of the unit's records at random (Chua et al. 2024, Algorithm 1, lines 4-7).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -9,8 +9,6 @@ for one item is (kε, δ·(e^{kε} − 1)/(e^ε − 1))-DP for k of them (Vadhan
 Proposition 1). Read backwards: (ε, δ) for units of k items follows from (ε/k, δ·(e^{ε/k} − 1)/(e^ε − 1)) for one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -12,17 +12,6 @@ from hush_core.rehearsal.space import Space, space_of
 from hush_core.rehearsal.stand_ins import Cast, cast, played_plan, untagged_texts
 
 __all__ = [
-    "Budget",
-    "Cast",
-    "Cost",
-    "Measured",
-    "Played",
-    "Search",
-    "Space",
-    "Tried",
-    "cast",
-    "play",
-    "played_plan",
-    "space_of",
-    "untagged_texts",
-]
+    "Budget", "Cast", "Cost", "Measured", "Played", "Search", "Space", "Tried", "cast", "play", "played_plan",
+    "space_of", "untagged_texts",
+]  # fmt: skip

@@ -5,8 +5,6 @@ fixes batches and noise. So plans are compared on the same draws, and a killed r
 is repeated.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Sequence

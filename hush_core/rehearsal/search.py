@@ -5,8 +5,6 @@ trials before it, and a rehearsal has fixed draws. So a killed search that conti
 one that ran through.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +91,8 @@ class Search:
             self._study.sampler = optuna.samplers.TPESampler(
                 seed=self._seed + done, n_startup_trials=RANDOM, multivariate=True
             )
-            if not done and not self._waiting():
+            waiting = any(t.state == TrialState.WAITING for t in self._study.get_trials(deepcopy=False))
+            if not done and not waiting:
                 self._study.enqueue_trial(self.space.first())  # the first was begun and lost
             trial = self._study.ask()
             point = self.space.suggest(trial)
@@ -160,9 +159,6 @@ class Search:
             self._study.tell(trial, state=TrialState.PRUNED)
         else:
             self._study.tell(trial, loss)
-
-    def _waiting(self) -> bool:
-        return any(t.state == TrialState.WAITING for t in self._study.get_trials(deepcopy=False))
 
 
 def _storage(file: Path) -> optuna.storages.RDBStorage:

@@ -1,7 +1,5 @@
 """Which plans are tried: a grid around what the config says, each at the same promise and the same compute."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 from pydantic import BaseModel

@@ -4,8 +4,6 @@ Untagged is an example that no edge of the graph names: one of weight 0 may well
 `untagged_texts` reads texts by id, and it looks at the edges again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 ['dp_sgd', 'user_wise/longest/8']
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args

@@ -4,8 +4,6 @@ The intervals are over the randomness of training alone (batches, noise, order):
 the same for all. With few seeds they are wide; with one there is no interval.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

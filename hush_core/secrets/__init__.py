@@ -1,8 +1,7 @@
 """secrets: detectors, one a file, → secrets and edges; propagation of found values; priors; the graph."""
 
-from hush_core.secrets.ahead import scan_ahead, scanned_kinds
 from hush_core.secrets.detectors.registry import versions as detector_versions
-from hush_core.secrets.extraction import Extraction, extract, source_revisions
+from hush_core.secrets.extraction import Extraction, extract, scan_ahead, scanned_kinds, source_revisions
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.priors import guess_bits
 

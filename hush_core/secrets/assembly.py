@@ -1,7 +1,5 @@
 """From labels to frames: what stays of chunks and secrets, with ids made dense."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

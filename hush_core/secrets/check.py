@@ -4,8 +4,6 @@ This lists the revision's tree (names and sizes, no content), and reads the firs
 that entries name. So a mistake shows in a second, before a server is started and text is read.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import islice
 

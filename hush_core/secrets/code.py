@@ -1,7 +1,5 @@
 """Which code finds secrets, as one digest: what other code found and kept is not used."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from importlib.metadata import version

@@ -4,8 +4,6 @@ Tracker and certificate get the part that depends on the graph and untagged text
 something was recognised, in which form and by how many byte strings depends on the tagged text itself.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from typing import Any
 

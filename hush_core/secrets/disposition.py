@@ -1,7 +1,5 @@
 """What becomes of every chunk: weak credentials refused or dropped, secrets protected, public chunks set apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

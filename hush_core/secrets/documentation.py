@@ -6,8 +6,6 @@ looks for, as its places are unknown. What was left out is counted and named in 
 the certificate: never silently.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from hush_core.config import HushConfig

@@ -5,8 +5,6 @@ file that extraction has written, which is mapped. Nothing is copied, and the ke
 them again. The file has no name and is gone with the frame.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -5,11 +5,9 @@ cannot be scanned is dropped from training and counted. No frame but `examples` 
 no name holds a value: names carry an HMAC-SHA256 under a key that stays outside the artifacts.
 """
 
-from __future__ import annotations
-
 import gc
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -248,3 +246,34 @@ def labelled(config: HushConfig) -> tuple[Repository, ...]:
         if not label:
             raise InputError(where, "a path gives no name", "give it a `name`")
     return config.repos
+
+
+def scanned_kinds(kinds: Collection[str]) -> list[str]:
+    """Those of these kinds whose detectors have something to do ahead."""
+    return sorted(kind for kind in set(kinds) if detector_of(kind).scan is not None)
+
+
+def scan_ahead(
+    repository: Repository,
+    kinds: Collection[str],
+    identity_key: bytes,
+    progress: Progress,
+    *,
+    chunk_bytes: int,
+    max_file_bytes: int,
+    cache: Path,
+    work: Path | None = None,
+) -> int:
+    """Scan the repository's contents for these kinds and keep what is found in `cache`; how many were new.
+
+    Arguments as of `extract`. The text itself is not kept: the extraction keeps that of all repositories together.
+
+    Raises:
+        InputError: an unreadable or unsafe repository, missing objects, or no text.
+    """
+    context = DetectorContext(identity_key, progress, cache)
+    how = ReadOptions(chunk_bytes, max_file_bytes, False, None, identity_key, work)
+    with read_corpus((repository,), how, progress) as corpus:
+        for kind in scanned_kinds(kinds):
+            detector_of(kind).scan(corpus, context)
+    return context.counts["blobs_scanned"]

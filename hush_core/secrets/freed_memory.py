@@ -4,8 +4,6 @@ Its threads hold a few MB of text for a short while, beside small findings that 
 blocks for the next, an arena a thread: of celery's history 170 MB more than was in use.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager

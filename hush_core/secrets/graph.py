@@ -1,7 +1,5 @@
 """The SecretGraph: examples, secrets and the edges between them, as frames that are checked once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

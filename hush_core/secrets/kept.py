@@ -3,8 +3,6 @@
 The digest of a file shows damage. It does not show who wrote it: only the user may write there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from pathlib import Path

@@ -96,11 +96,7 @@ class LabelTable:
         return {name: np.array(column, dtype=np.int64) for name, column in self._spans.items()}
 
     def moved(
-        self,
-        redacted: RedactedCorpus,
-        replaced: Replacements,
-        new_numbers: np.ndarray,
-        left_out: np.ndarray,
+        self, redacted: RedactedCorpus, replaced: Replacements, new_numbers: np.ndarray, left_out: np.ndarray
     ) -> LabelTable:
         """The labels on a redacted corpus.
 
@@ -111,22 +107,7 @@ class LabelTable:
             new_numbers: by secret, its number from now on; −1 for one that is labelled no longer.
             left_out: by secret, whether all that held it is to be left out: such a span stays in any case.
         """
-        new = LabelTable()
-        new._reasons = dict(self._reasons)
-        new._decided = {
-            int(new_numbers[found]): np.unique(redacted.blob[blobs])
-            for found, blobs in self._decided.items()
-            if new_numbers[found] >= 0
-        }
-        for kept, given, number in (
-            (new._files, self._files, redacted.file),
-            (new._blobs, self._blobs, redacted.blob),
-        ):
-            kept += [
-                (int(new_numbers[found]), reason, np.unique(number[numbers]))
-                for found, reason, numbers in given
-                if new_numbers[found] >= 0
-            ]
+        new = self._renumbered(new_numbers, redacted.file, redacted.blob)
         spans = self.spans()
         rows = (new_numbers[spans["found"]] >= 0) & (spans["end"] > spans["start"])
         spans = {name: column[rows] for name, column in spans.items()}
@@ -144,15 +125,26 @@ class LabelTable:
 
     def without(self, gone: np.ndarray) -> LabelTable:
         """The labels of the other secrets, numbered without gaps. gone: a mask over all secrets."""
-        number, new = np.cumsum(~gone) - 1, LabelTable()
-        new._reasons = dict(self._reasons)
-        new._decided = {int(number[f]): blobs for f, blobs in self._decided.items() if not gone[f]}
-        for kept, given in ((new._files, self._files), (new._blobs, self._blobs)):
-            kept += [(int(number[f]), reason, numbers) for f, reason, numbers in given if not gone[f]]
+        number = np.where(gone, -1, np.cumsum(~gone) - 1)
+        new = self._renumbered(number, None, None)
         spans = self.spans()
         left = ~gone[spans["found"]]
         columns = spans | {"found": number[spans["found"]]}
         new._spans = {name: array("q", columns[name][left].astype(np.int64).tobytes()) for name in COLUMNS}
+        return new
+
+    def _renumbered(self, number: np.ndarray, file: np.ndarray | None, blob: np.ndarray | None) -> LabelTable:
+        """What is whole, by the new numbers of secrets, files and contents (None: as before), without spans."""
+
+        def moved(kept: np.ndarray, to: np.ndarray | None) -> np.ndarray:
+            return kept if to is None else np.unique(to[kept])
+
+        new = LabelTable()
+        new._reasons = dict(self._reasons)
+        stays = [found for found in self._decided if number[found] >= 0]
+        new._decided = {int(number[found]): moved(self._decided[found], blob) for found in stays}
+        for kept, given, to in ((new._files, self._files, file), (new._blobs, self._blobs, blob)):
+            kept += [(int(number[f]), reason, moved(held, to)) for f, reason, held in given if number[f] >= 0]
         return new
 
     def held(self, layout: Layout, contents: BlobStore) -> ChunkLabels:

@@ -8,8 +8,6 @@ The cap of the config comes on top.
 What is published is not the estimate, which is a function of the value, but one of a few levels (`published_bits`).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -9,8 +9,6 @@ Proposition R). Secrets under another protection keep their other text: a span t
 labelled up to the placeholder's end.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

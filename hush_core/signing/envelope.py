@@ -6,8 +6,6 @@ pre-authentication encoding), and an envelope is opened for one `predicateType` 
 of statement does not count for another.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

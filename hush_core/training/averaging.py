@@ -9,8 +9,6 @@ is the larger, every coordinate is divided by the same number: the step is momen
 public, gives the coordinates their own scale again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

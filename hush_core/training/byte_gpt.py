@@ -3,8 +3,6 @@
 Byte b is token b + 3 (the ids of `ByT5Tokenizer(extra_ids=0)`); a sequence starts with token 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from transformers import ByT5Tokenizer, GPT2Config, GPT2LMHeadModel

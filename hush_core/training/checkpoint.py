@@ -125,10 +125,7 @@ def check_room(
 
 
 def load_checkpoint(
-    path: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    extra: Mapping[str, Tensor] | None = None,
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, extra: Mapping[str, Tensor] | None = None
 ) -> list[dict[str, Any]]:
     """Put the newest checkpoint's state into model, optimiser and the tensors of `extra`.
 

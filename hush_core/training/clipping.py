@@ -8,8 +8,6 @@ of the bottom layers' outputs: torch computes no weight gradient at all. Norms a
 (`norms.py`, `sums.py`). What is measured: `lab/benchmarks/training_speed.py`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,11 +7,9 @@ the clipped sum of their batch is compared, parameter by parameter, with the gra
 when it is run alone and without padding. The tokens are random: no data is read, and nothing is released.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +17,7 @@ from torch import Tensor, nn
 from hush_core.errors import InputError
 from hush_core.training.clipping import Losses, clipped_gradient_sum
 from hush_core.training.data import IGNORED, MicroBatch
+from hush_core.training.language_model import evaluating
 from hush_core.training.noise import grid_step
 
 TOLERANCE, FLOOR = 1e-3, 1e-2
@@ -112,7 +111,9 @@ def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses)
         (float(got.norms[:-1].sum()) / norm / floor, "the gradient that an example gives those beside it")
     )
     del want
-    into = _zero(got.gradients)
+    into = got.gradients
+    for gradient in into.values():
+        gradient.zero_()
     got = clipped_gradient_sum(network, batch, losses=losses, clip_norm=clip, grid=grid, into=into)
     found.append(_differ(got.gradients, total, floor * clip))
     found.append((float((got.norms.cpu() / norms - 1).abs().max()), "the norm of an example's gradient"))
@@ -153,12 +154,6 @@ def _differ(got: dict[str, Tensor], want: dict[str, Tensor], floor: float) -> tu
     return relative[name], f"the gradient of {name}"
 
 
-def _zero(gradients: dict[str, Tensor]) -> dict[str, Tensor]:
-    for gradient in gradients.values():
-        gradient.zero_()
-    return gradients
-
-
 def _norm(x: Tensor) -> float:
     return float(torch.linalg.vector_norm(x, dtype=torch.float64))
 
@@ -172,32 +167,27 @@ def _dtypes(network: nn.Module) -> Iterator[set[torch.dtype]]:
         if isinstance(output, Tensor):
             seen.add(output.dtype)
 
-    handles = [layer.register_forward_hook(note) for layer in network.modules()]
-    try:
+    with ExitStack() as stack:
+        for layer in network.modules():
+            stack.callback(layer.register_forward_hook(note).remove)
         yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
 def _as_trained(network: nn.Module) -> Iterator[None]:
     """In evaluation mode, and with no trainable parameter all zero; both are put back."""
-    modes = {module: module.training for module in network.modules()}
     zero = [p for p in network.parameters() if p.requires_grad and not bool(p.any())]
     generator = torch.Generator().manual_seed(0)
-    network.eval()
     try:
         with torch.no_grad():
             for p in zero:
                 p.copy_(0.05 * torch.randn(p.shape, generator=generator))
-        yield
+        with evaluating(network):
+            yield
     finally:
         with torch.no_grad():
             for p in zero:
                 p.zero_()
-        for module, mode in modes.items():
-            module.training = mode
 
 
 @contextmanager

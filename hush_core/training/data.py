@@ -75,6 +75,10 @@ class MicroBatch(NamedTuple):
     attended: Tensor | None = None
     shares: Tensor | None = None
 
+    def on(self, device: torch.device) -> MicroBatch:
+        """The same there."""
+        return MicroBatch(*(part if part is None else part.to(device) for part in self))
+
 
 @dataclass(frozen=True)
 class Objective:

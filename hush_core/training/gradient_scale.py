@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from hush_core.errors import InputError
-from hush_core.training.data import MicroBatch, micro_batches, predicts
+from hush_core.training.data import micro_batches, predicts
 from hush_core.training.layers import Outer
 from hush_core.training.ranks import Ranks
 
@@ -134,8 +134,7 @@ def _second_moments(model: LanguageModel, texts: Sequence[bytes]) -> tuple[dict[
     tried = [texts[i] for i in generator.permutation(len(texts))[: 4 * EXAMPLES]]
     read = [tokens for tokens in model.encode(tried)[0] if predicts(tokens)][:EXAMPLES]
     for part in micro_batches(read, model.objective, 1, generator):
-        here = MicroBatch(*(x if x is None else x.to(device) for x in part))
-        loss = model.losses(model.network, here).sum()
+        loss = model.losses(model.network, part.on(device)).sum()
         gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         for name, gradient in zip(trained, gradients, strict=True):
             if gradient is not None:

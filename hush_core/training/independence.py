@@ -6,8 +6,6 @@ run alone and beside each other (`comparison.py`). And a causal model that looks
 is refused too.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -79,8 +77,7 @@ def random_batch(model: LanguageModel, seed: int) -> MicroBatch:
     shown = [
         model.objective.show(generator.choice(free, size=min(n, model.context)), generator) for n in _LENGTHS
     ]
-    batch = model.objective.collate(shown)
-    return MicroBatch(*(part if part is None else part.to(model.device) for part in batch))
+    return model.objective.collate(shown).on(model.device)
 
 
 def _tokens(model: LanguageModel) -> np.ndarray:

@@ -134,9 +134,9 @@ class LanguageModel:
         options: dict[str, Any] = {"use_cache": False} if causal else {"attention_mask": batch.attended}
         device = batch.inputs.device.type
         with ExitStack() as stack:
-            stack.enter_context(_own_rows(network, len(batch.inputs)))
+            _own_rows(network, len(batch.inputs), stack)
             if not causal:
-                stack.enter_context(_gathered(network, batch.chosen))
+                _gathered(network, batch.chosen, stack)
             if self.precision == "bf16":
                 # without the cache each use of a weight stays visible to the clipping's check
                 stack.enter_context(torch.autocast(device, torch.bfloat16, cache_enabled=False))
@@ -155,21 +155,15 @@ class LanguageModel:
         """
         chosen = [text for text in texts if text][:max_examples]
         sequences, _ = self.encode(chosen)
-        modes = {
-            module: module.training for module in self.network.modules()
-        }  # adapters' differ from the rest's
-        self.network.eval()
         rows = micro_batch or max(1, min(32, _LOGITS // (self.context * max(1, len(self.tokenizer)))))
         nats = count = 0.0
         generator = np.random.default_rng(EVALUATION_SEED)
-        for batch in micro_batches(sequences, self.objective, rows, generator):
-            here = MicroBatch(*(part if part is None else part.to(self.device) for part in batch))
-            summed, counts = self._summed(self.network, here)
-            nats, count = nats + float(summed.double().sum()), count + int(counts.sum())
-        for module, mode in modes.items():
-            module.training = mode
+        with evaluating(self.network):
+            for batch in micro_batches(sequences, self.objective, rows, generator):
+                summed, counts = self._summed(self.network, batch.on(self.device))
+                nats, count = nats + float(summed.double().sum()), count + int(counts.sum())
         if self.objective.kind == "causal":
-            count = self._bytes(chosen, sequences)
+            count = sum(map(self._bytes_of, chosen, sequences))
         return nats / count / math.log(2) if count else math.nan
 
     @property
@@ -177,11 +171,8 @@ class LanguageModel:
         """What a loss in bits is counted per."""
         return "byte" if self.objective.kind == "causal" else "masked token"
 
-    def _bytes(self, texts: Sequence[bytes], sequences: Sequence[Tokens]) -> int:
-        """Bytes that the predictions encode: fewer than the texts', where those were cut or hold a prompt."""
-        return sum(self._bytes_of(text, row) for text, row in zip(texts, sequences, strict=True))
-
     def _bytes_of(self, text: bytes, row: Tokens) -> int:
+        """Bytes that the predictions encode: fewer than the text's, where it was cut or holds a prompt."""
         if isinstance(self.tokenizer, ByT5Tokenizer):
             return int(row.learned[1:].sum()) if isinstance(row, PromptedTokens) else len(row) - 1
         ends = ends_of(text)
@@ -210,7 +201,18 @@ def embedding_rows(network: nn.Module) -> int:
 
 
 @contextmanager
-def _own_rows(network: nn.Module, examples: int) -> Iterator[None]:
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """In evaluation mode meanwhile; then each module has its own mode again: adapters' differ from the rest's."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _own_rows(network: nn.Module, examples: int, until: ExitStack) -> None:
     """Let every example look up its own positions: a lookup that is broadcast over the batch has a gradient
     of the batch and none of an example. What the network computes stays the same."""
 
@@ -220,20 +222,12 @@ def _own_rows(network: nn.Module, examples: int) -> Iterator[None]:
             return (ids.expand(examples, -1), *args[1:])
         return None
 
-    handles = [
-        module.register_forward_pre_hook(expand)
-        for module in network.modules()
-        if type(module) is nn.Embedding
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    for module in network.modules():
+        if type(module) is nn.Embedding:
+            until.callback(module.register_forward_pre_hook(expand).remove)
 
 
-@contextmanager
-def _gathered(network: nn.Module, chosen: Tensor) -> Iterator[None]:
+def _gathered(network: nn.Module, chosen: Tensor, until: ExitStack) -> None:
     """Hand the head of a masked model the chosen positions only: over all of them it costs five times the step."""
 
     def gather(layer: nn.Module, args: Any, output: Any) -> Any:
@@ -241,11 +235,7 @@ def _gathered(network: nn.Module, chosen: Tensor) -> Iterator[None]:
         output["last_hidden_state"] = hidden.gather(1, chosen.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
         return output
 
-    handle = core(network).base_model.register_forward_hook(gather)
-    try:
-        yield
-    finally:
-        handle.remove()
+    until.callback(core(network).base_model.register_forward_hook(gather).remove)
 
 
 MASK_SEED = 23
@@ -265,7 +255,6 @@ def loss_by_itself(model: LanguageModel) -> Callable[[bytes], float]:
     def loss(text: bytes) -> float:
         sequences, _ = model.encode([text])
         batches = micro_batches(sequences, model.objective, 1, np.random.default_rng(MASK_SEED))
-        here = MicroBatch(*(part if part is None else part.to(device) for part in batches[0]))
-        return float(model.losses(network, here)[0])
+        return float(model.losses(network, batches[0].on(device))[0])
 
     return loss

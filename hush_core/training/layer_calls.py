@@ -4,10 +4,8 @@ Forward hooks keep each layer's input, tensor hooks receive its output gradient 
 gradient is made of. Every use of a trainable parameter is one that the hooks saw, or the model is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -90,18 +88,14 @@ class Book:
 @contextmanager
 def recording(model: nn.Module, book: Book) -> Iterator[None]:
     """Every call of a trainable layer of `model` is noted in `book`."""
-    handles = []
-    try:
+    with ExitStack() as stack:
         for name, layer in trainable_layers(model):
 
             def hook(layer: nn.Module, args: tuple, kwargs: dict, output: Tensor, name: str = name) -> None:
                 book.record(name, layer, args[0] if args else next(iter(kwargs.values())), output)
 
-            handles.append(layer.register_forward_hook(hook, with_kwargs=True))
+            stack.callback(layer.register_forward_hook(hook, with_kwargs=True).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def check_uses(book: Book, values: Tensor) -> None:

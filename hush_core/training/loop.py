@@ -10,8 +10,6 @@ they are freed, to have them zeroed page by page when the next micro-batch asks 
 docs/training.md, "What it costs".
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import logging

@@ -8,12 +8,10 @@ uses m inside a larger formula. Here the norm is made of the weights themselves,
 layer that scales its input: `layers.py` has a rule for that. Names and files stay peft's.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,21 +112,18 @@ def _example_by_example(model: LanguageModel) -> tuple[set[str], set[str]]:
     """
     batch = random_batch(model, seed=0)
     network, seen, unfit = core(model.network), set(), set()
-    handles = []
-    for name in (names := _linear(model)):
+    names = _linear(model)
+    with ExitStack() as stack:
+        for name in names:
 
-        def note(layer: torch.nn.Module, args: tuple, output: torch.Tensor, name: str = name) -> None:
-            seen.add(name)
-            if not args or len(args[0]) != len(batch.inputs) or not _maps_rows(layer, args[0], output):
-                unfit.add(_kind(name))
+            def note(layer: torch.nn.Module, args: tuple, output: torch.Tensor, name: str = name) -> None:
+                seen.add(name)
+                if not args or len(args[0]) != len(batch.inputs) or not _maps_rows(layer, args[0], output):
+                    unfit.add(_kind(name))
 
-        handles.append(network.get_submodule(name).register_forward_hook(note))
-    try:
+            stack.callback(network.get_submodule(name).register_forward_hook(note).remove)
         with torch.no_grad(), told_in_one_line():
             model.at("fp32").losses(model.network, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
     return {name for name in names if _kind(name) not in unfit}, seen
 
 

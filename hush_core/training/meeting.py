@@ -7,8 +7,6 @@ line.
 `raise_failure` says in one line by which rank a run in several processes failed, and why.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal
@@ -62,9 +60,7 @@ class Meeting:
             what = f"{_named(command)} has not begun rank {rank} {waited}"
             raise SetupError(HOSTS, what, _try(command))
         raise SetupError(
-            INTERFACE,
-            f"all ranks have begun, and do not meet over {self._hosts.interface} {waited}",
-            REACH,
+            INTERFACE, f"all ranks have begun, and do not meet over {self._hosts.interface} {waited}", REACH
         )
 
     def lose(self, rank: int, status: int, log: Path) -> None:

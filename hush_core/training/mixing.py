@@ -4,8 +4,6 @@ An update may be any function of releases and of text that no promise is about (
 the noise, the clipping and the sampling are those of the round without it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ import numpy as np
 import torch
 
 from hush_core.errors import InputError
-from hush_core.training.data import MicroBatch, micro_batches
+from hush_core.training.data import micro_batches
 from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ranks import Ranks
@@ -84,22 +82,14 @@ class UntaggedMix:
         seed = hashlib.sha256(self._key + round.to_bytes(8, "big")).digest()
         generator = np.random.default_rng(int.from_bytes(seed, "big"))
         chosen = generator.choice(len(self._sequences), size=self.count, replace=False)
-        parts = micro_batches(
-            [self._sequences[i] for i in chosen],
-            self._model.objective,
-            self._rows,
-            generator,
-            rank=ranks.rank,
-            ranks=ranks.count,
-        )
+        sequences, share = [self._sequences[i] for i in chosen], {"rank": ranks.rank, "ranks": ranks.count}
+        parts = micro_batches(sequences, self._model.objective, self._rows, generator, **share)
         total = torch.zeros(sum(p.numel() for p in self._trained), device=device)
         views = total.split([p.numel() for p in self._trained])
         for part in parts:
-            here = MicroBatch(*(x if x is None else x.to(device) for x in part))
-            loss = self._model.losses(self._model.network, here).sum()
-            for view, gradient in zip(
-                views, torch.autograd.grad(loss, self._trained, allow_unused=True), strict=True
-            ):
+            loss = self._model.losses(self._model.network, part.on(device)).sum()
+            gradients = torch.autograd.grad(loss, self._trained, allow_unused=True)
+            for view, gradient in zip(views, gradients, strict=True):
                 if gradient is not None:
                     view.add_(gradient.flatten())
         ranks.sum_to_first(total)

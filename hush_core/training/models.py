@@ -1,7 +1,5 @@
 """Language models from a config, a folder or a hub name, and back to a folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -110,8 +108,7 @@ def open_model(
     kind = config.objective or _objective(folder)
     network, fresh = _read(folder, kind, seed)
     try:
-        with _no_bars():
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = _tokenizer(folder)
     except (OSError, ValueError):
         raise InputError(f"{folder}", "holds no tokenizer", "save the model's tokenizer beside it") from None
     if kind == "masked" and tokenizer.mask_token_id is None:
@@ -164,10 +161,7 @@ def load_model(directory: Path) -> LanguageModel:
         notes = json.loads((directory / NOTES).read_text())
         kind, context = notes["objective"], int(notes["context"])
         network, _ = _read(directory, kind, seed=0)
-        with _no_bars():
-            tokenizer = AutoTokenizer.from_pretrained(
-                directory, local_files_only=True, trust_remote_code=False
-            )
+        tokenizer = _tokenizer(directory)
         model = LanguageModel(network, tokenizer, _special(kind, tokenizer), context)
         apart = not notes["merged"] and (directory / ADAPTER).is_dir()
         return load_adapter(model, directory / ADAPTER) if apart else model
@@ -195,6 +189,11 @@ def _read(folder: Path, kind: str, seed: int) -> tuple[nn.Module, tuple[str, ...
             output_loading_info=True,
         )
     return network.eval(), tuple(sorted(loading["missing_keys"]))
+
+
+def _tokenizer(folder: Path) -> Any:
+    with _no_bars():
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def _config(folder: Path) -> PretrainedConfig:

@@ -11,8 +11,6 @@ clipped sums of the last b − 1 rounds are kept; they are protected and live in
 resumes with an empty past, which only takes bands away from C (Proposition C3).
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections import deque

@@ -6,8 +6,6 @@ one triangle is computed. Every norm is an upper bound that holds whatever fp32 
 docs/training.md ("Rounding"): fp32 adds up at most BLOCK products at a time, float64 adds up the blocks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

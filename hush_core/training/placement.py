@@ -5,8 +5,6 @@ fixed shape each row is computed by itself, as a rule; not by a mixture of exper
 by content, or one whose last rows take another path. Where the trial shows it, items are computed one by one.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator, Sequence
@@ -17,7 +15,7 @@ import torch
 from torch import Tensor
 
 from hush_core.training.clipping import clipped_gradient_sum
-from hush_core.training.data import MicroBatch, Shown
+from hush_core.training.data import Shown
 from hush_core.training.language_model import LanguageModel, core
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import fixed_batches, padded_length
@@ -103,6 +101,6 @@ def _random(model: LanguageModel, inputs: int, generator: np.random.Generator) -
 
 def _sum(model: LanguageModel, items: Sequence[Sequence[Shown]], rows: int, length: int) -> Tensor:
     (batch,) = fixed_batches(items, model.objective, len(items), length, most=rows)
-    here = MicroBatch(*(part if part is None else part.to(model.device) for part in batch))
+    here = batch.on(model.device)
     done = clipped_gradient_sum(model.network, here, losses=model.losses, clip_norm=1.0, shares=here.shares)
     return torch.cat([gradient.flatten() for gradient in done.gradients.values()])

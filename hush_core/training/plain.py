@@ -1,7 +1,5 @@
 """Ordinary training, without any protection: for public and untagged text, or to show what would have leaked."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

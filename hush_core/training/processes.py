@@ -6,8 +6,6 @@ What they need is in a folder of their own below the run's private one. Texts go
 arguments, environment or logs. The page docs/running.md says what is guaranteed, and why torchrun does not do it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

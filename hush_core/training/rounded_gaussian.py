@@ -8,8 +8,6 @@ that does not settle it either, in interval arithmetic, with as many further dig
 ever cut off: the law of what comes out is that of round(N(0, spread²)), in the tails too (docs/mathematics.md §5).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ In private training the shape in which an item is computed is a function of the 
 Kernels round otherwise in another shape, and taking one item away must not change the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -19,7 +19,6 @@ from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
 from hush_core.history.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.progress import Progress, Watch
-from hush_core.training.attempt import Attempt
 from hush_core.training.averaging import KeptWeights, NoisyAdam
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import predicts
@@ -38,7 +37,7 @@ from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
 from hush_core.training.rounds import Item, Rounds, items_at_once, rows_of_item
 from hush_core.training.sampler import CyclicSampler, WeightedPoissonSampler
-from hush_core.training.schedule import learning_rate_at
+from hush_core.training.schedule import Attempt, learning_rate_at
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan

@@ -3,8 +3,6 @@
 WeightedPoissonSampler(rates).draw(round=0)        # sorted example ids, possibly none
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

@@ -5,8 +5,6 @@ order, in one process or in many. A total is float64 and holds integer multiples
 below 2^53 of them float64 adds exactly (docs/training.md, "Rounding").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import torch

@@ -189,11 +189,7 @@ class _Run:
                 self._progress(stage, before + step + 1, of or most)
 
         module = PlainModule(
-            network,
-            batch=batch,
-            losses=self.model.losses,
-            optimizer=optimizer,
-            on_step=on_step,
+            network, batch=batch, losses=self.model.losses, optimizer=optimizer, on_step=on_step
         )
         key = hashlib.sha256(self._key + b"falling").digest() if falling else self._key
         sampler = WeightedPoissonSampler(np.full(count, batch / count), key=key)

@@ -7,8 +7,6 @@ to stop after this round, its end means that the parent is gone, and ends this p
 Standard output and error are a log that people may be shown: no text of an example goes there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

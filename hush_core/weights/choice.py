@@ -6,8 +6,6 @@ config and public numbers, so it is the same for every candidate of a secret. A 
 into plan.yaml, as a person would (docs/planning.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

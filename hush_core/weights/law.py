@@ -22,8 +22,6 @@ the whole model. A rehearsal on untagged text (docs/planning.md) measures the sa
 overrides the law.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

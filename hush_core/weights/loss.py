@@ -9,8 +9,6 @@ y·(cap' − cap), by weak duality, for any y ≥ 0. So the prices bound what a 
 the best few are solved again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -9,8 +9,6 @@ secrets). In units of k_i, and with every row divided by its capacity, the progr
 limit on v_i is put at 2, so that the price is the row's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From weights to what is drawn: sampling rates, the largest batch, the examples seen, and which c to take."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from scipy.optimize import brentq

@@ -4,8 +4,6 @@ Nothing here looks at tagged text, a weight or a loss. An example counts as unta
 because its weight came out as 0 (docs/mathematics.md, Proposition 12).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Literal

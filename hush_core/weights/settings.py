@@ -1,7 +1,5 @@
 """What decides the weights, besides the graph: the settings, and how much weight a secret may carry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Weights with a certified optimality gap: solve, repair, then bound the optimum from the dual."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,7 +89,9 @@ def _most_weight(program: WeightProgram) -> Weights:
     if 0 < reduced.matrix.nnz <= SIMPLEX_EDGES:
         found.append(_expanded(program, reduced, *core.back(*solve_glop(*arrays))))
     for tolerance in _TOLERANCES:
-        if found and _close(found[-1], program):
+        # or within what weights below LEAST, which are 0, can come to
+        dust = LEAST * program.incidence.shape[1]
+        if found and (found[-1].gap <= _LOOSE or found[-1].upper_bound - found[-1].objective <= dust):
             break
         try:
             found.append(_expanded(program, reduced, *core.back(*solve_pdlp(*arrays, tolerance))))
@@ -100,11 +100,6 @@ def _most_weight(program: WeightProgram) -> Weights:
                 raise
             break
     return min(found, key=lambda each: each.gap)
-
-
-def _close(found: Weights, program: WeightProgram) -> bool:
-    """Within _LOOSE, or within what weights below LEAST, which are 0, can come to."""
-    return found.gap <= _LOOSE or found.upper_bound - found.objective <= LEAST * program.incidence.shape[1]
 
 
 def _expanded(program: WeightProgram, reduced: Reduced, x: np.ndarray, y: np.ndarray) -> Weights:

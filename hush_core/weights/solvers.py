@@ -4,8 +4,6 @@ GLOP is a dual simplex, PDLP a first-order method for cores too large for one. B
 interfaces: model building in Python is 50× slower.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 

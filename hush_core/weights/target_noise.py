@@ -11,8 +11,6 @@ their rates, correct the next ones. If rates are so large that it allows nothing
 capacities are tried along c, by the noise that they need. Weights that need more than σ are never returned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -146,11 +144,7 @@ def _boundary(wrong: Callable[[float], bool], bad: float, good: float, steps: in
 
 
 def _largest_scale(
-    solve: Solve,
-    hazards: np.ndarray,
-    spread: np.ndarray | None,
-    batch: int,
-    most: int,
+    solve: Solve, hazards: np.ndarray, spread: np.ndarray | None, batch: int, most: int
 ) -> tuple[np.ndarray | None, int]:
     """Capacities s·Λ for the largest s found with W(s) ≥ s·B, and a batch that works; None where no s was found.
 

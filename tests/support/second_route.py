@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.certificate import verify
-from hush_core.certificate.recheck import check, runs
+from hush_core.certificate.recheck import check
 
 
 def _digest(value):
@@ -34,7 +34,7 @@ def first_route_remembered():
 
         return computed
 
-    names = ("bounds_again", "curves_again", "bounds_of_all_runs")
+    names = ("bounds_again", "curves_again", "all_runs_again")
     with patch.multiple(verify, **{name: once(name, getattr(verify, name)) for name in names}):
         yield
 
@@ -56,9 +56,6 @@ def remembered():
     def several(laws, *, prior):
         return once(posterior_of_runs, laws, prior)
 
-    def one(rates, times, *, noise_multiplier, rounds, prior):
-        return several([(rates, times, noise_multiplier, rounds)], prior=prior)
-
-    posterior_of_runs = runs.posterior_of_runs
-    with patch.object(runs, "posterior_of_runs", several), patch.object(check, "posterior", one):
+    posterior_of_runs = check.posterior_of_runs
+    with patch.object(check, "posterior_of_runs", several):
         yield

@@ -4,8 +4,6 @@ cycle = plan_cycle(edges, drawn, expected_batch=200, n_secrets=m, priors=p, post
 cycle.groups, cycle.period, cycle.strategy.bands
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ So two rounds of one item are at least b apart, and b is at least the strategy's
 docs/mathematics.md §9.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike

@@ -9,13 +9,12 @@ A·C⁻¹·Z, A the lower-triangular matrix of ones. Sources: Kairouz et al. 202
 banded factorisations for several epochs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hush_core.errors import InputError
 
@@ -53,11 +52,7 @@ class Strategy:
 
     def inverse(self, rounds: int) -> np.ndarray:
         """(T,): the first column of C⁻¹, a Toeplitz matrix too."""
-        from scipy.signal import lfilter  # half a second of imports, which only cycles need
-
-        impulse = np.zeros(rounds)
-        impulse[0] = 1.0
-        return lfilter([1.0], self.coefficients, impulse)
+        return _inverse(self.coefficients, rounds)
 
     def mean_error(self, rounds: int) -> float:
         """√ of the mean variance over the T prefix sums, for noise of variance 1 in Z."""
@@ -106,15 +101,19 @@ def _error(free: np.ndarray, rounds: int) -> tuple[float, np.ndarray]:
 
     With v the coefficients of 1/c(x): ∂v_t/∂c_s = −(v∗v)_{t−s}.
     """
-    from scipy.signal import fftconvolve, lfilter
+    from scipy.signal import fftconvolve
 
     c = np.concatenate([[1.0], free])
-    impulse = np.zeros(rounds)
-    impulse[0] = 1.0
-    v = lfilter([1.0], c, impulse)
+    v = _inverse(c, rounds)
     sums, left = np.cumsum(v), np.arange(rounds, 0, -1.0)
     error, size = float(left @ sums**2), float(c @ c)
     by_v = np.cumsum((2 * left * sums)[::-1])[::-1]
     squared = fftconvolve(v, v)[:rounds]
     by_c = -np.array([by_v[s:] @ squared[: rounds - s] for s in range(1, len(c))])
     return math.log(error * size), by_c / error + 2 * free / size
+
+
+def _inverse(coefficients: ArrayLike, rounds: int) -> np.ndarray:
+    from scipy.signal import lfilter  # half a second of imports, which only cycles need
+
+    return lfilter([1.0], coefficients, np.eye(1, rounds)[0])

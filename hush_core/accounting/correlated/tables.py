@@ -1,17 +1,11 @@
 """Every secret's bound and curve under a cycle, in the tables that sampled rounds have (`many_secrets`)."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
 from hush_core.accounting.correlated.cycle import Cycle
-from hush_core.accounting.correlated.sensitivity import (
-    gaussian_posteriors,
-    participations,
-    sensitivities,
-)
+from hush_core.accounting.correlated.sensitivity import gaussian_posteriors, participations, sensitivities
 from hush_core.accounting.many_secrets.curves import MOST_CURVES, Curves, curve_priors
 
 METHOD = "gaussian"
@@ -59,8 +53,7 @@ def cycle_curves(
 ) -> Curves:
     """The curves of `posterior_curves`: one a sensitivity, or, of more than MOST_CURVES, one of the largest of each
     share of them."""
-    counts = participations(cycle.groups, edges, period=cycle.period, n_secrets=secrets.height)
-    moved = sensitivities(cycle.strategy, counts, rounds)
+    moved = cycle.sensitivities(edges, n_secrets=secrets.height, rounds=rounds)
     levels = np.unique(moved)
     if len(levels) > MOST_CURVES:
         levels = levels[np.linspace(0, len(levels) - 1, MOST_CURVES + 1).round().astype(int)[1:]]

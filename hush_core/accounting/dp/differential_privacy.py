@@ -13,8 +13,6 @@ are one. P is the run in which they contribute, Q the reference run in which the
 It shares no numerics with `blow_up`; tests compare the two.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

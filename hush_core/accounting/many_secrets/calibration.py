@@ -4,8 +4,6 @@ next run, given the earlier ones and equal ones to follow.
 How σ is found: `least_noise.py`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

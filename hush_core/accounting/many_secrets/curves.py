@@ -4,8 +4,6 @@ A secret's prior p is that of guessing all of it. Someone who wants a part only 
 team) starts from a larger prior; what the releases add is read from the same mechanism at that prior.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod
-from hush_core.accounting.many_secrets.dominance import crude_binomials, dominating_binomials
-from hush_core.accounting.many_secrets.dominated import lower_bounds
+from hush_core.accounting.many_secrets.dominance import crude_binomials, dominating_binomials, lower_bounds
 from hush_core.accounting.many_secrets.each_curve import each_curve
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation

@@ -1,7 +1,5 @@
 """Many bounds that do not depend on one another: worked out one after the other, or wherever a mapper is lent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 

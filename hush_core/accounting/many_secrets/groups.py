@@ -7,8 +7,6 @@ members; a secret that was not in a run has H = 0. A product of pairs is dominat
 what differs most, by the Gaussian limit μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), a guide that proves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ Coarse dominating profiles come first, finer ones for secrets that miss their ta
 row says for which profile its bound was computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,8 +11,12 @@ import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod
 from hush_core.accounting.many_secrets.accountant import Accountant, Dominating, Heirs
-from hush_core.accounting.many_secrets.dominance import binomials, dominating_binomials, on_grid_of_priors
-from hush_core.accounting.many_secrets.dominated import lower_bounds
+from hush_core.accounting.many_secrets.dominance import (
+    binomials,
+    dominating_binomials,
+    lower_bounds,
+    on_grid_of_priors,
+)
 from hush_core.accounting.many_secrets.each_curve import curves_of_groups
 from hush_core.accounting.many_secrets.history import History
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles

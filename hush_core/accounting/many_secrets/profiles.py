@@ -1,7 +1,5 @@
 """Secrets by profile: those whose examples have the same sampling rates and the same prior share every bound."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -6,17 +6,24 @@ that suit the history in the middle of the batch; they touch accuracy, not valid
 The same charges as in `bound_of_runs`, by the same code; only from above.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from hush_core.accounting.attempts import FLAT, Composed, OnePair
-from hush_core.accounting.bounds import CUT, LEAST_NOISE, LEAST_PRIOR, MOST_NOISE, MOST_ROUNDS, PosteriorCurve
-from hush_core.accounting.composition import TiltedLaw, convolve, find_window
+from hush_core.accounting.bounds import (
+    CUT,
+    LEAST_NOISE,
+    LEAST_PRIOR,
+    MOST_NOISE,
+    MOST_ROUNDS,
+    PosteriorCurve,
+    one_method,
+)
+from hush_core.accounting.composition import Parts, TiltedLaw, Window, convolve, find_window
 from hush_core.accounting.discretise import cut_into_cells, on_grid
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import Participation
@@ -61,6 +68,14 @@ def _cumulants(law: TiltedLaw) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
+def _window(parts: Parts, log_negligible: float, cumulants: Sequence[np.ndarray]) -> Window:
+    up, down = (list(zip(_SHIFTS, own, strict=True)) for own in cumulants)
+    window = find_window(parts, log_negligible, (up, down))
+    if len(window) > _LONGEST:
+        raise CertificationError("a law is too wide for its grid")
+    return window
+
+
 class SharedLaws:
     """Bounds of histories whose grid and tilt are those of `guide`, at the least prior `prior`."""
 
@@ -68,7 +83,9 @@ class SharedLaws:
         self.prior = prior
         self.rounds = sum(run.rounds for run in guide)
         self.cut = CUT * prior / self.rounds
-        parts = [(self._pair(run), run.rounds) for run in guide]
+        counts = [run.participation.distribution.trimmed(self.cut) for run in guide]
+        pairs = map(DominatingPair, counts, (run.noise_multiplier for run in guide))
+        parts = list(zip(pairs, (run.rounds for run in guide), strict=True))
         composed = Composed(parts, prior, self.cut, False, coarser)
         tilt, spreads, _ = composed.saddle
         self.tilt = _SHARE * tilt
@@ -79,9 +96,6 @@ class SharedLaws:
         self.factor = max(1, int(np.sqrt(self.rounds / len(guide))))
         self._ends: dict[float, float] = {}
         self._found: dict[tuple[float, int, Participation], _Rounds] = {}
-
-    def _pair(self, run: Run) -> DominatingPair:
-        return DominatingPair(run.participation.distribution.trimmed(self.cut), run.noise_multiplier)
 
     def _of(self, run: Run) -> _Rounds:
         key = run.noise_multiplier, run.rounds, run.participation
@@ -102,11 +116,8 @@ class SharedLaws:
         loss = on_grid(cells, self.step, origin)
         one = TiltedLaw.of(loss.step, loss.first, loss.mass, self.tilt)
         parts = [(one, run.rounds)]
-        up, down = (run.rounds * own for own in _cumulants(one))
-        pairs = list(zip(_SHIFTS, up, strict=True)), list(zip(_SHIFTS, down, strict=True))
-        window = find_window(parts, np.log(_NEGLIGIBLE * self.prior * run.rounds / self.rounds), pairs)
-        if len(window) > _LONGEST:
-            raise CertificationError("a run's law is too wide for its grid")
+        cumulants = [run.rounds * own for own in _cumulants(one)]
+        window = _window(parts, np.log(_NEGLIGIBLE * self.prior * run.rounds / self.rounds), cumulants)
         law = convolve(parts, window)
         shift = run.rounds * origin
         kept = run.rounds * np.log1p(-min(loss.infinity, 1 - 1e-9))
@@ -124,11 +135,8 @@ class SharedLaws:
         found = [self._of(run) for run in runs]
         times = Counter(map(id, found))
         parts = [(own.law, times[id(own)]) for own in {id(own): own for own in found}.values()]
-        up, down = (sum(own.cumulants[i] for own in found) for i in (0, 1))
-        pairs = list(zip(_SHIFTS, up, strict=True)), list(zip(_SHIFTS, down, strict=True))
-        window = find_window(parts, np.log(_NEGLIGIBLE * self.prior), pairs)
-        if len(window) > _LONGEST:
-            raise CertificationError("the composed law is too wide for its grid")
+        cumulants = [sum(own.cumulants[i] for own in found) for i in (0, 1)]
+        window = _window(parts, np.log(_NEGLIGIBLE * self.prior), cumulants)
         law = convolve(parts, window)
         detected = -float(np.expm1(sum(own.log_kept for own in found)))
         shift = sum(own.shift for own in found)
@@ -137,7 +145,4 @@ class SharedLaws:
         value, cut = np.minimum(np.maximum(value, priors) + tail, 1.0), cut + tail
         if not np.all(cut <= _LARGEST_CUT * value):
             raise CertificationError(f"round-off and cuts are {float((cut / value).max()):.1%} of the bound")
-        names = np.full(len(priors), "blow_up", dtype=object)
-        return PosteriorCurve(
-            priors, value, names, np.where(value < 1, cut, 0.0), np.full(len(priors), np.nan)
-        )
+        return one_method(priors, value, "blow_up", np.where(value < 1, cut, 0.0))

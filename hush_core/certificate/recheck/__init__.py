@@ -5,8 +5,7 @@ does not pass here.
 
 - `counts`: weights → rates → the law of K; `loss`: one round's loss and its moments at complex arguments
 - `inversion`: the tight bound by Laplace inversion; `extremes`: where the bound is the prior, or 1
-- `check`: stated bounds against it; `runs`: the same for all runs; `cycle`: all of it for rounds that are not
-  sampled
+- `check`: stated bounds against it; `cycle`: all of it for rounds that are not sampled
 """
 
 from hush_core.certificate.recheck.check import (
@@ -16,13 +15,13 @@ from hush_core.certificate.recheck.check import (
     Mechanism,
     Recheck,
     Secrets,
+    recheck_all_runs,
     recheck_bounds,
     recheck_curves,
 )
 from hush_core.certificate.recheck.counts import NotConfirmed
 from hush_core.certificate.recheck.cycle import CycleRun, Movements, recheck_cycle
 from hush_core.certificate.recheck.inversion import Drawn, Rechecked, posterior, posterior_of_runs
-from hush_core.certificate.recheck.runs import recheck_all_runs
 
 __all__ = [
     "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "CycleRun", "Drawn", "Mechanism", "Movements", "NotConfirmed", "Recheck",

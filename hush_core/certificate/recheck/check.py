@@ -4,19 +4,19 @@ A secret's own rates give its tight bound, which must not be above the stated on
 OWN_PROFILES, this is done for those nearest to their target. Any other that inherits the bound of a binomial is
 checked by that binomial: it must dominate (docs/mathematics.md, Proposition 7), and its tight bound must not be
 above the stated one. A bound stated by a secret's own rates is always checked by them.
+
+Of all runs together: own rates of this run, binomials of the earlier ones.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from hush_core.certificate.recheck.counts import NotConfirmed, rates_of
-from hush_core.certificate.recheck.inversion import posterior
+from hush_core.certificate.recheck.inversion import Drawn, posterior_of_runs
 
 OWN_PROFILES = 512
 """So many distinct profiles (sets of rates, and prior) take the second route by their own rates at least."""
@@ -69,6 +69,10 @@ class Secrets:
         """(distinct rates, times)."""
         return np.unique(np.array(self.rates[secret], np.float64), return_counts=True)
 
+    def drawn(self, secret: int, mechanism: Mechanism) -> Drawn:
+        """What this run drew of it."""
+        return *self.profile(secret), mechanism.noise_multiplier, mechanism.rounds
+
     def hazard(self, secret: int) -> float:
         """Σ −log(1 − ρ), infinite where a rate is 1."""
         return math.fsum(-math.log1p(-r) if r < 1 else math.inf for r in self.rates[secret])
@@ -118,12 +122,12 @@ def recheck_bounds(
             if key not in done:
                 if not len(done) % _TOLD:
                     progress("second route", place, len(order))
-                done[key] = _posterior(*own.profile(j), row["prior"], mechanism)
+                done[key] = _bound([own.drawn(j, mechanism)], row["prior"])
             second, route = done[key], BY_OWN
         else:
             shape = (row["dominating_examples"], row["dominating_rate"], row["dominating_prior"])
             if shape not in binomials:
-                binomials[shape] = _binomial(*shape, mechanism)
+                binomials[shape] = _bound([_binomial(*shape[:2], mechanism)], shape[2])
             second, route = binomials[shape], BY_BINOMIAL
         if second is None:
             continue
@@ -144,39 +148,106 @@ def recheck_curves(
     """(what does not hold, (points confirmed, looked at, in all))."""
     failures: list[str] = []
     confirmed = looked = 0
+    total = curves["curve"].n_unique()
+    for done, (number, members, points) in enumerate(points_of_curves(of_secret, curves, failures)):
+        examples, rate = points[0]["examples"], points[0]["rate"]
+        if examples is None and any(own.rates[j] != own.rates[members[0]] for j in members):
+            failures.append(f"curve {number}: is of secrets with different rates")
+        if examples is not None and not all(own.dominated(j, examples, rate) for j in members):
+            failures.append(f"curve {number}: its binomial does not dominate the rates of its secrets")
+        if not done % _TOLD:
+            progress("second route of the curves", done, total)
+        drawn = (
+            own.drawn(int(members[0]), mechanism)
+            if examples is None
+            else _binomial(examples, rate, mechanism)
+        )
+        for row in points:
+            looked += 1
+            if row["bound"] >= 1 - 1e-6:  # states nothing
+                confirmed += 1
+                continue
+            second = _bound([drawn], row["prior"])
+            confirmed += second is not None
+            tight = row["method"] == "blow_up" and examples is None
+            if second is not None and (problem := _problem(row, second, tight=tight)):
+                failures.append(f"curve {number} at prior {row['prior']:.3g}: {problem}")
+    progress("second route of the curves", total, total)
+    return failures, (confirmed, looked, curves.height)
+
+
+def points_of_curves(
+    of_secret: np.ndarray, curves: pl.DataFrame, failures: list[str]
+) -> Iterator[tuple[int, np.ndarray, list[dict]]]:
+    """Of every curve: its number, its secrets, and the points to look at, the first by prior among them. What does
+    not hold of a curve by itself is added to `failures`."""
     tables = curves.partition_by("curve", maintain_order=True)
     share = max(2, CURVE_POINTS // max(len(tables), 1))
-    for done, table in enumerate(tables):
+    for table in tables:
         number, rows = table["curve"][0], table.sort("prior")
         members = np.flatnonzero(of_secret == number)
         if not len(members):
             failures.append(f"curve {number}: is of no secret")
             continue
-        examples, rate = rows["examples"][0], rows["rate"][0]
-        if examples is None and any(own.rates[j] != own.rates[members[0]] for j in members):
-            failures.append(f"curve {number}: is of secrets with different rates")
-        if examples is not None and not all(own.dominated(j, examples, rate) for j in members):
-            failures.append(f"curve {number}: its binomial does not dominate the rates of its secrets")
         if not (rows["bound"].is_sorted() and (rows["bound"] >= rows["prior"] * (1 - _ROUND_OFF)).all()):
             failures.append(f"curve {number}: a bound is below its prior, or falls where the prior rises")
-        if not done % _TOLD:
-            progress("second route of the curves", done, len(tables))
-        for i in np.unique(np.linspace(0, rows.height - 1, min(share, rows.height)).round().astype(int)):
-            row = rows.row(int(i), named=True)
-            looked += 1
-            if row["bound"] >= 1 - 1e-6:  # states nothing
-                confirmed += 1
+        places = np.unique(np.linspace(0, rows.height - 1, min(share, rows.height)).round().astype(int))
+        yield number, members, [rows.row(int(i), named=True) for i in places]
+
+
+def recheck_all_runs(
+    own: Secrets,
+    secrets: pl.DataFrame,
+    bounds: pl.DataFrame,
+    history: pl.DataFrame,
+    runs: pl.DataFrame,
+    mechanism: Mechanism,
+    progress: Callable[..., None],
+) -> tuple[list[str], tuple[int, int, int]]:
+    """(what does not hold, (secrets confirmed, looked at, in all)): of those with earlier runs and a number.
+
+    The OWN_PROFILES distinct histories nearest to their targets are looked at.
+    """
+    failures: list[str] = []
+    before = _before(history, runs)
+    rows = [row for row in bounds.iter_rows(named=True) if row["all_runs"] and row["secret_id"] in before]
+    rows = [row for row in rows if row["all_runs_method"] in ("blow_up", "renyi", "kl")]
+    confirmed = looked = 0
+    done: dict[tuple, float | None] = {}
+    names, most = secrets["name"].to_list(), min(len(rows), OWN_PROFILES)
+    for row in sorted(rows, key=lambda row: -row["all_runs"] / row["posterior"]):
+        secret = row["secret_id"]
+        key = (own.rates[secret], before[secret], row["prior"])
+        if key not in done:
+            if len(done) >= OWN_PROFILES:
                 continue
-            if examples is None:
-                second = _posterior(*own.profile(int(members[0])), row["prior"], mechanism)
-            else:
-                second = _binomial(examples, rate, row["prior"], mechanism)
-            confirmed += second is not None
-            tight = row["method"] == "blow_up" and examples is None
-            if second is not None and (problem := _problem(row, second, tight=tight)):
-                failures.append(f"curve {number} at prior {row['prior']:.3g}: {problem}")
-    progress("second route of the curves", len(tables), len(tables))
-    return failures, (confirmed, looked, curves.height)
+            if not len(done) % _TOLD:
+                progress("second route of all runs", len(done), most)
+            earlier = [_binomial(*shape, Mechanism(*run)) for *shape, run in before[secret]]
+            done[key] = _bound([own.drawn(secret, mechanism), *earlier], row["prior"])
+        second, stated, lower = done[key], row["all_runs"], row["all_runs_lower"]
+        looked += 1
+        if second is None:
+            continue
+        confirmed += 1
+        if not second <= stated * (1 + AGREEMENT):
+            failures.append(f"{names[secret]}: all_runs {stated:.6g}, but {second:.6g} by the second route")
+        if lower is not None and not lower <= second * (1 + AGREEMENT):
+            failures.append(
+                f"{names[secret]}: all_runs_lower lies above {second:.6g}, the second route's bound"
+            )
+    if done:
+        progress("second route of all runs", most, most)
+    return failures, (confirmed, looked, len(rows))
+
+
+def _before(history: pl.DataFrame, runs: pl.DataFrame) -> dict[int, tuple]:
+    """By secret: (examples, rate, (σ, T)) of each earlier run."""
+    mechanisms = list(runs.select("noise_multiplier", "rounds").iter_rows())
+    found: dict[int, tuple] = {}
+    for run, secret, examples, rate in history.select("run", "secret_id", "examples", "rate").iter_rows():
+        found[secret] = (*found.get(secret, ()), (examples, rate, mechanisms[run]))
+    return found
 
 
 def _problem(row: dict, second: float, *, tight: bool) -> str:
@@ -192,19 +263,14 @@ def _problem(row: dict, second: float, *, tight: bool) -> str:
     return ""
 
 
-def _binomial(examples: float, rate: float, prior: float, mechanism: Mechanism) -> float | None:
-    return _posterior(np.array([rate]), np.array([int(examples)]), prior, mechanism)
+def _binomial(examples: float, rate: float, mechanism: Mechanism) -> Drawn:
+    return np.array([rate]), np.array([int(examples)]), mechanism.noise_multiplier, mechanism.rounds
 
 
-def _posterior(rates: np.ndarray, times: np.ndarray, prior: float, mechanism: Mechanism) -> float | None:
+def _bound(runs: Sequence[Drawn], prior: float) -> float | None:
+    """The tight bound of these runs together; None where the second route is not accurate."""
     try:
         with np.errstate(all="ignore"):
-            return posterior(
-                rates,
-                times,
-                noise_multiplier=mechanism.noise_multiplier,
-                rounds=mechanism.rounds,
-                prior=prior,
-            ).value
+            return posterior_of_runs(runs, prior=prior).value
     except (NotConfirmed, ArithmeticError, ValueError):
         return None

@@ -4,8 +4,6 @@ Every sum here is of positive numbers, so that each probability is accurate rela
 tail is left out; `Counts.cut` bounds it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,10 +4,8 @@ The rule of docs/mechanisms.md, in plain Python, gives who takes part when and h
 mpmath gives the bound, with 30 digits.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,10 +16,10 @@ import polars as pl
 from hush_core.certificate.recheck.check import (
     AGREEMENT,
     BY_OWN,
-    CURVE_POINTS,
     NOT_SURE,
     OWN_PROFILES,
     Recheck,
+    points_of_curves,
 )
 
 _GOLDEN = 0.6180339887498949
@@ -93,31 +91,22 @@ def recheck_cycle(
         if problem := _problem(row, done[key], done[key]):
             found.failures.append(f"{names[j]}: {problem}")
     progress("second route", len(rows), len(rows))
-    failures, found.points = _curves(moved, bounds["curve"].to_list(), curves, run)
+    failures, found.points = _curves(moved, bounds["curve"].to_numpy(), curves, run)
     found.failures += failures
     return found
 
 
 def _curves(
-    moved: Movements, of_secret: Sequence[int], curves: pl.DataFrame, run: CycleRun
+    moved: Movements, of_secret: np.ndarray, curves: pl.DataFrame, run: CycleRun
 ) -> tuple[list[str], tuple[int, int, int]]:
-    failures, looked = [], 0
-    tables = curves.partition_by("curve", maintain_order=True)
-    share = max(2, CURVE_POINTS // max(len(tables), 1))
-    members: dict[int, list[float]] = {}
-    for secret, number in enumerate(of_secret):
-        members.setdefault(number, []).append(moved.of(secret))
-    for table in tables:
-        number, rows = table["curve"][0], table.sort("prior")
-        if number not in members:
-            failures.append(f"curve {number}: is of no secret")
-            continue
-        if not (rows["bound"].is_sorted() and (rows["bound"] >= rows["prior"] * (1 - 1e-9)).all()):
-            failures.append(f"curve {number}: a bound is below its prior, or falls where the prior rises")
-        for i in np.unique(np.linspace(0, rows.height - 1, min(share, rows.height)).round().astype(int)):
-            row, looked = rows.row(int(i), named=True), looked + 1
+    failures: list[str] = []
+    looked = 0
+    for number, members, points in points_of_curves(of_secret, curves, failures):
+        moves = [moved.of(j) for j in members.tolist()]
+        for row in points:
+            looked += 1
             most, least = (
-                _posterior(row["prior"], each(members[number]) / run.noise_multiplier) for each in (max, min)
+                _posterior(row["prior"], each(moves) / run.noise_multiplier) for each in (max, min)
             )
             if problem := _problem(row, most, least):
                 failures.append(f"curve {number} at prior {row['prior']:.3g}: {problem}")

@@ -10,8 +10,6 @@ their sum, of mean M, is below (1−a)M with probability at most e^{−a²M/2}. 
 So B(p) ≥ 1 − e^{−a²M/2} − Φ(Φ⁻¹(1−p) − (1−a)M/S), for every a; w_t is E[K_t]/σ_t² over the largest.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

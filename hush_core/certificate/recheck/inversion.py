@@ -14,8 +14,6 @@ not decay. The integrand is then multiplied by a flat-topped filter; in t this i
 t − s₀, to which all below s₀ and all that is smooth at t are blind. Two filters must agree.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -114,7 +112,7 @@ class _Inversion:
         line = None
         for _ in range(_STEPS):
             if line is None or abs(t - line.centre) > line.reach:
-                line = _Line(self, self._saddle(t), t, prior)
+                line = _Line(self, _root(lambda tilt, t=t: self.cumulants(tilt)[1] - t, 0.0), t, prior)
             delta, level, density, error = line.at(t)
             off = math.log(level / prior) if level > 0 else -math.inf
             low, high = (t, high) if off > 0 else (low, t)
@@ -154,9 +152,6 @@ class _Inversion:
             return math.log(prior) - level + math.log1p((1 + tilt) * math.sqrt(variance) * 2.5)
 
         return self.cumulants(_root(surplus, 0.0))[1]
-
-    def _saddle(self, t: float) -> float:
-        return _root(lambda tilt: self.cumulants(tilt)[1] - t, 0.0)
 
 
 def _root(rising: Callable[[float], float], least: float) -> float:
@@ -242,10 +237,6 @@ class _Line:
         loud = np.flatnonzero(size > -34)
         return float(probe[min(loud[-1] + 1, len(probe) - 1)] if len(loud) else probe[0])
 
-    def _log_moment(self, frequency: np.ndarray) -> np.ndarray:
-        """log M(tilt + iω)/M(tilt), any branch: rounds are whole."""
-        return sum(rounds * table.log_moment(frequency) for table, rounds in self.tables)
-
     def _frequencies(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return (right + left)[:, None] / 2 + (right - left)[:, None] / 2 * _NODES
 
@@ -254,7 +245,10 @@ class _Line:
         shape = (len(left), len(_NODES))
         frequency = self._frequencies(left, right).ravel()
         if self.lumps is None:
-            return np.exp(self._log_moment(frequency)).reshape(shape)
+            # any branch: rounds are whole
+            return np.exp(sum(rounds * table.log_moment(frequency) for table, rounds in self.tables)).reshape(
+                shape
+            )
         pairs = list(zip(self.tables, self.lumps, strict=True))
         beyond = np.expm1(sum(rounds * table.log_beyond(frequency, *lump) for (table, rounds), lump in pairs))
         least = sum(rounds * lump[1] for (_, rounds), lump in pairs)

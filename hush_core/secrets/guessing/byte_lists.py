@@ -2,8 +2,6 @@ r"""Bytes as programs spell them: lists of numbers, escapes in strings, pairs of
 
 # ruff: noqa: E501  (patterns: one row a form)
 
-from __future__ import annotations
-
 import re
 
 from hush_core import linear

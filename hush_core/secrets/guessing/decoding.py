@@ -4,8 +4,6 @@ Decoded only where what comes out is text for the most part, or a compressed str
 probability below 1e-4 even for the shortest that are tried.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import contextlib

@@ -5,8 +5,6 @@ inequality a text drawn uniformly is described k bits below its length with prob
 values lose little, and what people choose shows by how much shorter it gets.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

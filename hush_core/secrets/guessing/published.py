@@ -4,8 +4,6 @@ The examples are kept as the first twelve digits of their SHA-256, so that no sc
 another value hits one of them with probability 2^-40.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys
@@ -17,7 +15,6 @@ import numpy as np
 
 from hush_core.secrets.guessing import words
 from hush_core.secrets.guessing.decoding import raw_forms
-from hush_core.secrets.guessing.published_keys import PUBLISHED
 from hush_core.secrets.kept import keep, kept
 
 _GLUE = re.compile(r"-----[^-]{0,120}-----|\\[nrt]|\s")
@@ -143,3 +140,39 @@ _ROUNDS = (
         (3, 9, 11, 15),
     ),
 )
+
+
+PUBLISHED = frozenset(
+    """
+01eefb2a8612 02e6da7c69ec 034682f91502 03cf6dc15510 03fd0a9962f3 07e23ede2756 0a35c47b4f43 0aedba9d586f
+0b1998edd08b 0c352f0a6723 0d402b1348f4 0e238bfc743a 0ee4be43c5d0 0f1a4cf6f786 107f75edc83d 109a9f004d74
+11779b103df5 124afcebe52a 13e091b2098d 1619478337f6 1848aa578e36 1ae1920ebbf8 1dfdb406e871 203fa897acf2
+2598f7d6adc1 2655067000c5 28375b3f0b48 28738bf97e57 28e543d3753f 293257ab6495 2aebabfb53b3 2b5ab1cb7beb
+2eb6c6020c22 2ef2503d964e 3002888f967a 30a5154b77ab 320159ebe321 32c2dc15c512 3599ccd0b32f 359e12688466
+38e69fdd19ae 39a92138de4c 3d14a015c7fb 3dfa95ce9d1c 3e2ac6155651 414b0f60b0b3 42944119de69 453a6f6206b9
+47158065cb7a 4818806648ce 4c20e6f5cc11 4d3e46eec824 4deba7c71076 4e62034b313b 4feedff511d4 5029ac078774
+54da4a7cf393 56d9c695a4b1 56e076c4827c 570dad43de1a 5765aa09612d 578592185588 57a6ebc8cb9f 581fa4c8dba5
+5934331e1ef4 5bde0625664c 5c28b2022dca 5c9e1377e2b5 60a09e435786 62cba7da440b 64034b44c579 649e1f5c769e
+6650ecac9fc1 66b4d84b49ac 679b04fe871e 6891bce6320f 6aa14267d949 6adbfd178516 6c38fd765f58 6c86c6aac5fb
+6d503184291a 6e5476296f36 6ee95ffc8b13 6f49ced9c4d9 70791941f104 71784e6e8e92 71ed0939c04a 774482c86419
+79e911a765bd 7c7c15ffb038 7c7dfd3404be 7cc84c806a94 7dec36ea11fe 7e61e16800fa 81518f53ac4e 8335c5533482
+837e8e636d45 8f400c257611 8f7c647115d0 90580f4d2cba 967f21586cdf 96bfeba8acde 970c3d6db9c9 97d1e1703db1
+986c0dc956dc 9b4d1fe07ab0 9ba53bcd10e9 9c846fdf0fa8 9ed7976ace6d 9edfa9b28bc7 9f9dd1d2e3f1 9fb80255482a
+a3a9e1ed9732 a447ee1578a8 a4b8b245ab28 a64ed54f0b45 a8c6d482b73c ac688ac6c61f ad9fa86c8969 ae15cc9715cd
+afa04b0138c7 b17b5010c474 b26ab6529d20 b4efc2632e48 b510da57fd50 b7aa5c72dc85 b8597163e9bb b8780f5a50a6
+bae656572be8 bb9b1163338b bc1a50966c9e be20984b3edf bf7858613ce6 c12ce25303a0 c1d2e8726375 c20fbc2b9618
+c6cc47d20166 c6d88c4e74dd c7aa09cd25da cb87c87e4a13 cd2561113a57 cd372fb85148 cf1ed4736ef4 d1967c602d15
+d5298d6c991d d6696fffc50b d75bdee36a96 d9729d7effcb e1c74bc86f5f e1eab1c4d1ad e41b28a23462 e55621691eda
+e5621d0cdb5d e5855ff48799 e5a8c401ae70 e5c3d6819487 e89343e0da57 f011b9ea0b25 f070994a8599 f109d3ddccb2
+f215faf9d88b f2ed892d0a63 f40330bfce0c f42324145a53 f676a029005e f7e7896182dc f907dea641a1 f94acc636a24
+fa7d6c8ddbcc fb4844f5c8d3 fc3537f42fef fc6e109e3927 fcc070589dd4 fe31500003b3
+    """.split()  # noqa: SIM905
+)
+"""Examples of vendors' documentations and of standards, each as the first twelve digits of `key`.
+
+- AWS, Azure, Stripe, jwt.io, Twilio, Slack, Telegram, Discord, Google, reCAPTCHA, Mailgun, Vault, Elastic, Docker,
+  Kubernetes, OpenWeather, Flask, FastAPI, Symfony, Windows; Hardhat's and Ganache's accounts
+- UUIDs of RFC 4122 and 9562, Python and PostgreSQL; the one that Terraform writes for a value it does not know yet
+- keys of RFC 2617, 4226, 5849, 6238, 6455, 6749, 6750, 7515, 7519, 7616, 7617, 7636 and of FIPS 197
+- one-time passwords of the manuals of Google's and Python's libraries
+"""

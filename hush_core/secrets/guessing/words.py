@@ -4,8 +4,6 @@ The lists are those of zxcvbn (Wheeler, USENIX Security 2016): leaked passwords,
 of films, by rank. Its own estimate is not used: it gives 105 bits to md5("password") and 133 to a phrase in base64.
 """
 
-from __future__ import annotations
-
 import hashlib
 import marshal
 import math

@@ -5,8 +5,6 @@ before it), so all phases are decoded: what makes no sense holds no value. All r
 decoded as one, so that few long texts are searched, not many short ones. A decimal integer is one group.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

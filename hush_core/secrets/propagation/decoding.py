@@ -8,8 +8,6 @@ one content at most BUDGET × its size + SPARE bytes are decoded, the nearest la
 linear in its size for any content.
 """
 
-from __future__ import annotations
-
 import bz2
 import lzma
 import zlib

@@ -7,8 +7,6 @@ r"""Escapes: a few characters that mean one, in text that otherwise stays as it 
   zero-width characters, odd blanks; and the NULs of UTF-16
 """
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata
@@ -116,7 +114,7 @@ def _undone(
         return None
 
     @cache
-    def tokens() -> tuple[array[int], array[int], array[int], array[int]]:
+    def tokens() -> tuple[array, array, array, array]:
         """By token: where it begins and ends here, and below. Only once something is found."""
         here, until, begin, end = (array("q") for _ in range(4))
         gone = 0
@@ -142,7 +140,7 @@ def _undone(
     return Layer(text, below.kind, form, below, back)
 
 
-def _below(tokens: tuple[array[int], array[int], array[int], array[int]], place: int) -> tuple[int, int]:
+def _below(tokens: tuple[array, array, array, array], place: int) -> tuple[int, int]:
     """The bytes below that one byte comes from."""
     here, until, begin, end = tokens
     i = bisect_right(here, place) - 1

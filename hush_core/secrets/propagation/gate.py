@@ -7,8 +7,6 @@ characters of a base64 group are among 32 of 64, and the first of two hexadecima
 such groups count. Other bytes show by longer rows.
 """
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from functools import cache

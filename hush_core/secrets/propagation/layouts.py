@@ -6,8 +6,6 @@ without everything but letters and digits: long values match so; short ones with
 the same words.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -1,8 +1,6 @@
 """Bytes written as a list of numbers: `41:42:43`, `0x41, 0x42`, `65, 66, 67`, `101 102`, `01000001 …`,
 `chr(65).chr(66)`. A list may be read in several ways; all are tried."""
 
-from __future__ import annotations
-
 import re
 from array import array
 from bisect import bisect_right
@@ -46,9 +44,9 @@ class _Read:
 
     at: int
     text: bytes
-    begins: array[int]
+    begins: array
     end: int
-    ends: array[int]
+    ends: array
 
 
 def lists(below: Layer, seeds: Sequence[int], *, calls: bool) -> Iterator[Layer]:

@@ -7,8 +7,6 @@ value is searched for, and exact copies are labelled (`LabelTable.held`).
 Ours are in `spreaders.py`. Reasons begin with "propagated:".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Where encoded runs are in a text: characters of one alphabet in a row, over lines and string joints."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A search for many byte strings at once: hyperscan's databases of literals, and the place of each hit."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

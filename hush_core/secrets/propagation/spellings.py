@@ -1,8 +1,6 @@
 """How a value itself may be spelled, whatever the text around it is written in: few byte strings a value, searched
 for in every layer of a text (`layers.py`)."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import codecs

@@ -4,8 +4,6 @@ Each begins with the files that a detector gave to a secret, not with what the o
 tagged one is no reason to look for copies of the importer.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,7 +132,9 @@ def _documents(
 
 def _untagged(corpus: Corpus, tagged_blobs: np.ndarray) -> np.ndarray:
     """One content a path where nothing is tagged, each once; where there are versions, the revision's own."""
-    group = _path_numbers(corpus)
+    group = (
+        corpus.tree.astype(np.int64) * len(corpus.paths) + corpus.path
+    )  # the same for all versions of a path
     spared = np.unique(group[np.isin(corpus.blob, tagged_blobs)])
     chosen: dict[int, int] = {}
     newest: dict[int, dict[bytes, bytes]] = {}
@@ -152,11 +152,6 @@ def _untagged(corpus: Corpus, tagged_blobs: np.ndarray) -> np.ndarray:
             blob = blob if known is None else known
         chosen[int(group[number])] = blob  # of a path that is gone: the last in the order of files
     return np.unique(np.fromiter(chosen.values(), dtype=np.int64))
-
-
-def _path_numbers(corpus: Corpus) -> np.ndarray:
-    """A number by file, the same for all versions of a repository's path."""
-    return corpus.tree.astype(np.int64) * len(corpus.paths) + corpus.path
 
 
 def importers(

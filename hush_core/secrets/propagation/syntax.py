@@ -13,8 +13,6 @@ A content over a limit has no tree, only the name of the limit; callers count it
 versions are pinned: 0.25.2 crashes in `parse` under the callback that 0.26.1 bears.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ text is decoded and searched for all values at once (`decoding.py`), so an encod
 string a value. Few spellings are left that are the value's own (`spellings.py`).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -20,8 +20,6 @@ It does not cover what is bounded by the size of a content: more than `decoding.
 escapes in a value over `escapes.AROUND` bytes.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

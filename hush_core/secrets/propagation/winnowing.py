@@ -7,8 +7,6 @@ fingerprint of the same hash, and in each of them it is inside the run. Whitespa
 indentation and new line breaks leave the fingerprints as they are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

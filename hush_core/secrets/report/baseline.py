@@ -13,8 +13,6 @@ more, by which the holder of the key can identify the config's entry. Without th
 there are, and which of them two baselines share.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import re
@@ -78,15 +76,8 @@ def items_of(
     return items.sort("token", "secret_id").unique("token", keep="first", maintain_order=True)
 
 
-def baseline_of(
-    secrets: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame, key: bytes
-) -> dict[str, Any]:
-    """The baseline of an extraction's frames, JSON-able; the same for any order of rows."""
-    return baseline_of_items(items_of(secrets, edges, examples, key), key)
-
-
 def baseline_of_items(items: pl.DataFrame, key: bytes) -> dict[str, Any]:
-    """As `baseline_of`, from `items_of`."""
+    """The baseline of the items of an extraction (`items_of`), JSON-able; the same for any order of rows."""
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -4,8 +4,6 @@ A path is asked for by the same rules as contents, whole and part by part. In a 
 HMAC under the identity key, so that two files stay two and a baseline finds them again; in a message not at all.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

@@ -11,8 +11,6 @@ repository: a value inside a file's NAME would be shown.
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.14 run, 3.27 result, 3.30 region).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -163,18 +161,9 @@ def _replaced(redacted: pl.DataFrame, replaced: pl.DataFrame) -> pl.DataFrame:
 
 def _note(row: dict[str, Any], number: dict[str, int], bases: dict[str, str]) -> dict[str, Any]:
     """A place where a value was replaced, by the lines of the file as it is in the repository."""
-    says = entry_of(row["kind"]).says
     lines = {"startLine": row["line"], "startColumn": 1, "endLine": row["end_line"]}
-    region = lines if row["line"] else None
-    return {
-        "ruleId": row["rule"],
-        "ruleIndex": number[row["rule"]],
-        "level": "note",
-        "message": {"text": _plain(f"{row['name']}: {says} was replaced here before training.")},
-        "locations": [_location(row["source"], row["path"], bases, region)],
-        "partialFingerprints": {FINGERPRINT: _fingerprint(row)},
-        "properties": {"secret": row["name"], "kind": row["kind"], "reason": "redacted"},
-    }
+    shown = row | {"level": "note", "how": "was replaced here before training", "reason": "redacted"}
+    return _as_result(shown, number, bases, lines if row["line"] else None)
 
 
 def _rule(rule: str, kind: str) -> dict[str, Any]:
@@ -194,15 +183,23 @@ def _result(
 ) -> dict[str, Any]:
     """changed: (source, path) of files in which values were replaced: bytes of the examples are not theirs."""
     how = "was recognised here" if row["propagated"] else "was found here"
-    says = entry_of(row["kind"]).says
+    level, how = "note" if row["propagated"] else "warning", f"{how} ({row['reason']})"
     chunk = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
     otherwise = None if (row["source"], row["path"]) in changed else chunk
     region = regions.get((row["example_id"], row["secret_id"]), otherwise)
+    return _as_result(row | {"level": level, "how": how}, number, bases, region)
+
+
+def _as_result(
+    row: dict[str, Any], number: dict[str, int], bases: dict[str, str], region: Region | None
+) -> dict[str, Any]:
+    """level, how: what is said beside the name; reason: in the properties."""
+    says = f"{row['name']}: {entry_of(row['kind']).says} {row['how']}."
     return {
         "ruleId": row["rule"],
         "ruleIndex": number[row["rule"]],
-        "level": "note" if row["propagated"] else "warning",
-        "message": {"text": _plain(f"{row['name']}: {says} {how} ({row['reason']}).")},
+        "level": row["level"],
+        "message": {"text": _plain(says)},
         "locations": [_location(row["source"], row["path"], bases, region)],
         "partialFingerprints": {FINGERPRINT: _fingerprint(row)},
         "properties": {"secret": row["name"], "kind": row["kind"], "reason": row["reason"]},

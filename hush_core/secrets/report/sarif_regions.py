@@ -3,8 +3,6 @@
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.30 region).
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 Place = tuple[int, int]
@@ -110,19 +108,12 @@ def _regions(data: bytes, spans: list[tuple[Place, int, int, bool]]) -> dict[Pla
         column = len(passed) - passed.rfind("\n") if breaks else column + len(passed)
         at, line = border, line + breaks
         places[border] = (line, column)
-    return {
-        edge: {"startLine": places[a][0], "startColumn": places[a][1], "endLine": places[b][0]}
-        if lines
-        else {
-            "startLine": places[a][0],
-            "startColumn": places[a][1],
-            "endLine": places[b][0],
-            "endColumn": places[b][1],
-            "byteOffset": a,
-            "byteLength": b - a,
-        }
-        for edge, a, b, lines in wide
-    }
+    found = {}
+    for edge, a, b, lines in wide:
+        found[edge] = {"startLine": places[a][0], "startColumn": places[a][1], "endLine": places[b][0]}
+        if not lines:
+            found[edge] |= {"endColumn": places[b][1], "byteOffset": a, "byteLength": b - a}
+    return found
 
 
 def _border(data: bytes, at: int, step: int) -> int:

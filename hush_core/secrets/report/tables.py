@@ -1,7 +1,5 @@
 """The tables of a report of secrets, one row a secret in a file. They name files: for private places only."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

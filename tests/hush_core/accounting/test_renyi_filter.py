@@ -7,17 +7,22 @@ from scipy.special import ndtr, ndtri
 from hush_core.accounting import (
     Participation,
     Run,
-    best_order,
-    bound_of_runs,
     budget,
-    filter_bound,
     posterior_bound,
     spent,
 )
+from hush_core.accounting.renyi import posterior_by_lemma
 from hush_core.errors import InputError
+from hush_core.history.filtered import filter_order
 
 SURE = Participation.binomial(1, 1.0)
 PAPER = Participation.binomial(100, 2048 / 1.2e6)
+
+
+def filter_bound(prior, order, spent):
+    """The posterior that `spent` nats at this order allow at most (Lemma 3.2)."""
+    found = posterior_by_lemma(np.array([spent]), np.array([order]), np.array([prior]))
+    return float(found[0]) if spent > 0 else prior
 
 
 def test_spent_of_a_gaussian_has_a_closed_form():
@@ -41,18 +46,6 @@ def test_a_budget_is_what_the_bound_allows(prior, target, order):
         order * np.log1p(-target) + (1 - order) * np.log1p(-prior),
     )
     assert allowed == pytest.approx(moment, rel=1e-6)
-
-
-def test_the_best_order_of_a_plan_gives_its_renyi_bound():
-    plan = [Run(PAPER, 4.0, 500), Run(Participation.binomial(90, 2048 / 1.3e6), 5.0, 700)]
-    order = best_order(plan, prior=1e-10)
-    found = filter_bound(1e-10, order, spent(plan, order))
-    assert found == pytest.approx(bound_of_runs(plan, prior=1e-10, method="renyi").value, rel=1e-3)
-    assert found >= bound_of_runs(plan, prior=1e-10, method="blow_up", lower=True).lower
-    # any other order costs tightness, and not validity
-    for other in (order / 2, order * 2):
-        assert filter_bound(1e-10, other, spent(plan, other)) > found
-    assert spent(plan, order) == pytest.approx(sum(spent([run], order) for run in plan), rel=1e-12)
 
 
 # two second runs that are worth the same after the first, and a choice between them by what the first released
@@ -114,7 +107,7 @@ def test_a_choice_by_the_first_run_beats_the_product():
 
 def test_spending_less_or_more_than_the_budget():
     """The number of rounds that a budget allows: one more breaks it."""
-    order = best_order([Run(PAPER, 4.0, 3000)], prior=1e-10)
+    order = filter_order(1e-10, 2e-4)
     allowed = budget(1e-10, 2e-4, order)
     one = spent([Run(PAPER, 4.0, 1)], order)
     rounds = int(allowed / one)
@@ -130,5 +123,3 @@ def test_refusals():
             spent([Run(PAPER, 4.0, 1)], order)
     with pytest.raises(InputError):
         budget(0.1, 0.05, 2.0)
-    with pytest.raises(InputError, match="planned"):
-        best_order([], prior=0.1)

@@ -11,9 +11,7 @@ import pytest
 from hush_core.certificate import verify_certificate
 from hush_core.certificate.comparison import compare_all_runs
 from hush_core.certificate.document import read_certificate, read_tables
-from hush_core.certificate.released import bounds_again, curves_again, without_what_is_not_reached
-from hush_core.certificate.verify import earlier_of
-from hush_core.history import bounds_of_all_runs
+from hush_core.certificate.released import all_runs_again, bounds_again, curves_again, earlier_of
 
 with tarfile.open(frozen_certificates.FILE) as archive:
     NAMES = sorted({name.split("/")[0] for name in archive.getnames()} - {"model", "many"})
@@ -41,14 +39,7 @@ def test_its_numbers_come_out_to_the_last_digit(frozen, name):
     facts, tables = read_certificate(frozen / name).facts, read_tables(frozen / name)
     stored, edges, secrets = (tables[f"{table}.parquet"] for table in ("bounds", "edges", "secrets"))
     plan, weights = facts.plan, tables["weights.parquet"]["weight"].to_numpy()
-    rates, sigma, rounds = plan.as_run(weights, edges)
-    together = without_what_is_not_reached(
-        plan,
-        bounds_of_all_runs(
-            edges, rates, stored, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
-            noise_multiplier=sigma, rounds=rounds, method=plan.method,
-        ),
-    )  # fmt: skip
+    together = all_runs_again(plan, weights, edges, stored, earlier_of(facts.unknown_runs, tables))
     assert not compare_all_runs(secrets["name"], stored, together)
     if SAME_MACHINE:
         again = bounds_again(plan, weights, edges, secrets).drop("noise_needed")

@@ -10,7 +10,6 @@ from hush_core.accounting import (
     bound_of_runs,
     bound_secrets,
     budget,
-    filter_bound,
     spent,
 )
 from hush_core.errors import InputError
@@ -93,7 +92,7 @@ def test_other_settings_leave_the_filters_promise_while_its_budget_lasts(graph):
         order = filter_order(prior, target)
         own = Participation.from_rates(rates[edges.filter(secret_id=secret)["example_id"].to_numpy()])
         runs = [Run(own, 60.0, ROUNDS), Run(Participation.binomial(secret + 1, 0.1), 60.0, 400)]
-        assert filter_bound(prior, order, spent(runs, order)) <= target
+        assert spent(runs, order) <= budget(prior, target, order)
     other = earlier_of((60.0, 4000, 40, "6" * 64, False, drawn))
     assert together(graph, other, sigma=60.0)[1]["all_runs"].null_count() == 4
 
@@ -229,8 +228,8 @@ def test_after_a_run_of_other_settings_the_rest_is_planned_by_a_filter_and_nothi
             Run(Participation.binomial(*each[2:4]), *each[4:6])
             for each in rows_before(before, row["secret_id"])
         ]
-        exact = bound_of_runs(runs, prior=row["prior"]).value
-        assert exact <= filter_bound(row["prior"], order, spent(runs, order)) <= row["posterior"]
+        assert bound_of_runs(runs, prior=row["prior"]).value <= row["posterior"]
+        assert spent(runs, order) <= budget(row["prior"], row["posterior"], order)
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, "6" * 64])

@@ -6,8 +6,6 @@ A quoted name is searched for beside the file. Otherwise, and for `<…>`, every
 any case: search paths are the build's, and some file systems ignore case.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from hush_core import linear

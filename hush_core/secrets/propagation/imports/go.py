@@ -7,8 +7,6 @@ or of the repository itself. Files of one package see each other without any imp
 the others.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

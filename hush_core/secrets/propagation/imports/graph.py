@@ -1,7 +1,5 @@
 """Which files of a repository import which: the importers of protected files hold the secret too."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ A name is a type that some file declares in that package, or a path that ends so
 JVM). A file sees the types of its own package without an import: it imports those whose names it mentions.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from hush_core import linear

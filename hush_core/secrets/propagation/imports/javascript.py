@@ -9,8 +9,6 @@ A specifier is resolved as the usual bundlers do, and every file that fits is ta
 - by `paths` and `baseUrl` of each tsconfig above the importer, by `imports` of package.json, and by `@/` and `~/`
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

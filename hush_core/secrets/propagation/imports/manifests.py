@@ -3,8 +3,6 @@
 Both are hostile input: what does not parse, or is not of the expected shape, is as if it were not there.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

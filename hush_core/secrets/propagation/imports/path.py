@@ -1,7 +1,5 @@
 """Paths and dotted names as imports have them: composed, joined, by their endings."""
 
-from __future__ import annotations
-
 import posixpath
 import unicodedata
 from collections.abc import Iterator

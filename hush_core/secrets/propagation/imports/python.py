@@ -8,8 +8,6 @@ package. If none has the module, any file whose path ends so is taken, as a sear
 Importing a module runs the packages that it is in: they are imported too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """What a file says it imports, as written; and the table through which files find each other."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -7,8 +7,6 @@ Modules are resolved by the folders of their files. A path means the file of its
 if all of it is one, also the parent, which may hold an item of that name.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import defaultdict

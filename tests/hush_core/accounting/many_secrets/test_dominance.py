@@ -12,11 +12,12 @@ from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.many_secrets import dominance, each_curve
 from hush_core.accounting.many_secrets.dominance import (
     crude_binomials,
+    dominated_binomials,
     dominating_binomials,
     dominating_poisson,
+    lower_bounds,
     on_grid_of_priors,
 )
-from hush_core.accounting.many_secrets.dominated import dominated_binomials, lower_bounds
 from hush_core.accounting.many_secrets.one_run import OneRun
 from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.errors import CertificationError

@@ -16,7 +16,7 @@ from sizes import examples
 from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.report.baseline import (
-    baseline_of,
+    baseline_of_items,
     changes,
     count_by_entry,
     items_of,
@@ -29,6 +29,10 @@ OTHER = b"o" * 32
 
 def extraction(repo, mode="tree", chunk=64, more=(), key=KEY):
     return extract(job([repo], [CREDENTIALS, *more], mode, chunk_bytes=chunk), key)
+
+
+def baseline_of(secrets, edges, examples, key):
+    return baseline_of_items(items_of(secrets, edges, examples, key), key)
 
 
 def baseline(found, key=KEY):
