@@ -22,7 +22,8 @@ from hush_core.config.schema import config_schema
 ROOT = Path(__file__).parents[3]
 SCHEMA = config_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
-EXAMPLES = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "examples").glob("*.yaml"))]
+FILES = [ROOT / "flows/demo/demo.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]
+EXAMPLES = [yaml.safe_load(path.read_text()) for path in FILES]
 _spec = importlib.util.spec_from_file_location("bad_configs", ROOT / "tests/flows/test_bad_configs.py")
 TABLE = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(TABLE)
