@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 from fresh_process import environment
 from local_servers import answers, free_port, stop
+from template import copy_tracker
 from waiting import until
 
 from tasks.runtime.environment import Home, settings
@@ -58,6 +59,7 @@ def registry(tmp_path_factory):
     found.passwords = {name: secrets.token_hex(16) for name in (SERVICE, "ada", "root")}
     write_login(folder / "login.ini", f"sqlite:///{folder / 'users%20.db'}")
     assert (folder / "login.ini").stat().st_mode & 0o777 == 0o600
+    copy_tracker(folder / "mlflow.db")
     given = {
         **environment(folder / "home"), **settings(Home(folder / "home").create()),
         "MLFLOW_AUTH_CONFIG_PATH": str(folder / "login.ini"),
