@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from jobs import CONFIG, Job, states
+from jobs import CONFIG, Job
 from small_disk import hush_on_a_full_disk, small_disk
 from waiting import PATIENCE
 
@@ -72,6 +72,12 @@ def told(job, database, query):
     """The first column of all rows, joined."""
     with sqlite3.connect(f"file:{job.home / database}?mode=ro", uri=True) as opened:
         return "\n".join(str(row[0]) for row in opened.execute(query))
+
+
+def states(output):
+    """Task name → how its runs ended, in order."""
+    found = re.findall(r"Task run '(\w+)-\w+' - Finished in state (\w+)", output)
+    return {name: [state for n, state in found if n == name] for name, _ in found}
 
 
 def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_path):
