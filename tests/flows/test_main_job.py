@@ -368,7 +368,7 @@ def test_an_entry_that_protects_nothing_stops_the_job_unless_it_may(job, first, 
     assert output.count("names: protects nothing") == 2  # once in the log, once as the command's last word
     assert "hush: secrets.names: protects nothing" in output and "may_be_empty" in output
     text = text.replace("bits: 20, protect: noise}}", "bits: 20, protect: noise, may_be_empty: true}}")
-    monkeypatch.setattr(job, "server", {})  # a look, which the tracker is not told of
+    monkeypatch.setattr(job, "server", {})  # a look: the tracker has no run of it
     assert "names: protects NOTHING" in job.hush("plan", job.write("may.yaml", text=text), "--c", "0.4")
 
 

@@ -4,10 +4,9 @@ import json
 import os
 import pty
 import re
-import subprocess
-import sys
 
 import pytest
+import warm
 from jobs import Job, git
 from terminal import shown
 from waiting import PATIENCE
@@ -32,6 +31,7 @@ def job(tmp_path_factory):
     (folder / "look.yaml").write_text(
         "version: 1\nrepos: [{path: plain}]\nsecrets: [{id: creds, kind: credentials}]\n"
     )
+    (folder / "answered.py").write_text(PROGRAM)
     return job
 
 
@@ -47,10 +47,8 @@ main()
 def reviewed(job, keys, line=""):
     """What a terminal shows of a review that is answered with these keys, and once with a line."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", PROGRAM, "secrets", "look.yaml", "--review", "--quiet", keys]
-    child = subprocess.Popen(
-        command, cwd=job.folder, env=job.environment, stdin=theirs, stdout=theirs, stderr=theirs
-    )
+    command = ["secrets", "look.yaml", "--review", "--quiet", keys]
+    child = warm.start("answered", command, cwd=job.folder, env=job.environment, streams=(theirs,) * 3)
     os.close(theirs)
     os.write(ours, line.encode())
     seen = shown(ours)

@@ -51,11 +51,11 @@ def commit(repo: Path, files: dict[str, str]) -> str:
     return git("rev-parse", "HEAD").strip()
 
 
-@pytest.fixture
-def report(tmp_path):
-    literals = tmp_path / "codenames.txt"
+def reporter(folder):
+    """Write a report on a repository with these files; its summary, what was found and the commit."""
+    literals = folder / "codenames.txt"
     literals.write_text(CODENAME + "\n")
-    repo = tmp_path / "repo"
+    repo = folder / "repo"
 
     def run(files: dict[str, str], out: str = "out", **options):
         head = commit(repo, files)
@@ -71,17 +71,28 @@ def report(tmp_path):
             "train": {"rounds": 1, "batch": 1},
             "chunk_bytes": 64,
         }
-        found = extract(parse_config(data, where="test", folder=tmp_path), KEY)
+        found = extract(parse_config(data, where="test", folder=folder), KEY)
         summary = write_report(
             examples=found.examples, secrets=found.secrets, edges=found.edges,
             occurrences=found.occurrences, dropped=found.dropped,
             coverage=repeatable(found.coverage), key=KEY,
             skipped={k: v["skipped_files"] for k, v in found.coverage["repositories"].items()},
-            out=tmp_path / out, **options,
+            out=folder / out, **options,
         )  # fmt: skip
         return summary, found, head
 
     return run
+
+
+@pytest.fixture
+def report(tmp_path):
+    return reporter(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The summary of a first report on `FILES`, and what was found, for tests that only look at it."""
+    return reporter(tmp_path_factory.mktemp("first"))(FILES)[:2]
 
 
 FILES = {
@@ -149,9 +160,9 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     assert "1 binary" in text and "empty: protects NOTHING" in text and "gone" not in text
 
 
-def test_credentials_may_well_be_none(report):
+def test_credentials_may_well_be_none(first):
     """Any other entry that finds nothing is asked about."""
-    summary, _, _ = report(FILES)
+    summary, _ = first
     coverage = copy.deepcopy(summary.coverage)
     found = coverage["secrets"]["creds"]
     found |= {name: 0 for name, value in found.items() if isinstance(value, int)}
@@ -159,8 +170,8 @@ def test_credentials_may_well_be_none(report):
     assert note == "creds: no text holds a credential that hush finds, so it protects nothing"
 
 
-def test_an_entry_that_names_much_of_the_text_is_asked_about(report):
-    summary, _, _ = report(FILES)
+def test_an_entry_that_names_much_of_the_text_is_asked_about(first):
+    summary, _ = first
     (repository,) = summary.coverage["repositories"].values()
     for entry in ("creds", "eu"):
         share = summary.coverage["secrets"][entry]["examples"] / repository["examples"]
@@ -186,8 +197,8 @@ def test_it_says_by_which_way_examples_were_tagged_and_how_to_leave_importers_of
     assert not any("import" in line for line in coverage_notes(few))
 
 
-def test_which_files_hold_a_secret(report, tmp_path):
-    summary, found, _ = report(FILES)
+def test_which_files_hold_a_secret(first):
+    summary, found = first
     with open(summary.files["files.csv"], newline="") as file:
         rows = list(csv.DictReader(file))
     pairs = found.edges.join(found.examples, on="example_id").select("secret_id", "path").unique()
@@ -202,8 +213,8 @@ def test_which_files_hold_a_secret(report, tmp_path):
         render_files(summary, ["e"], console)
 
 
-def test_the_page_for_the_ui_has_the_counts_and_no_path(report):
-    summary, _, _ = report(FILES)
+def test_the_page_for_the_ui_has_the_counts_and_no_path(first):
+    summary, _ = first
     text = markdown(summary, "http://127.0.0.1:5000/run")
     assert "| `creds` | credentials | 2 | 4 | 0 |\n" in text and "| `repo` | 5 | 12 | 1 binary |" in text
     assert "[MLflow](http://127.0.0.1:5000/run)" in text and "trading" not in text
