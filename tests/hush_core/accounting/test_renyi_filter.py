@@ -11,7 +11,6 @@ from hush_core.accounting import (
     bound_of_runs,
     budget,
     filter_bound,
-    posterior_bound,
     spent,
 )
 from hush_core.errors import InputError
@@ -110,18 +109,6 @@ def test_a_choice_by_the_first_run_beats_the_product():
     for order in (1.5, 2.0, 3.0):
         moments = [np.log(Q @ np.exp(order * own)) for own in (first, many, few)]
         assert filter_bound(PRIOR, order, moments[0] + max(moments[1:])) >= chosen
-
-
-def test_spending_less_or_more_than_the_budget():
-    """The number of rounds that a budget allows: one more breaks it."""
-    order = best_order([Run(PAPER, 4.0, 3000)], prior=1e-10)
-    allowed = budget(1e-10, 2e-4, order)
-    one = spent([Run(PAPER, 4.0, 1)], order)
-    rounds = int(allowed / one)
-    assert filter_bound(1e-10, order, spent([Run(PAPER, 4.0, rounds)], order)) <= 2e-4
-    assert filter_bound(1e-10, order, spent([Run(PAPER, 4.0, rounds + 1)], order)) > 2e-4
-    tight = posterior_bound(PAPER, noise_multiplier=4.0, rounds=rounds, prior=1e-10, method="blow_up")
-    assert tight.value < 2e-4
 
 
 def test_refusals():
