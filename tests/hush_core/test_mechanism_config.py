@@ -75,12 +75,6 @@ def test_each_mistake_names_the_key(tmp_path, mechanism, others, says):
     assert says in text and "job.yaml" in text and "Hint:" in text and "canary" not in text
 
 
-def test_a_promise_of_several_runs_goes_with_rounds_that_are_sampled(tmp_path):
-    ranked = {"kind": "group_privacy", "select": "longest"}
-    for mechanism in ({"kind": "dp_sgd"}, {"kind": "group_privacy"}, ranked, {"kind": "user_wise"}):
-        assert load(tmp_path, mechanism=mechanism, promise={"runs": 3}).runs == 3
-
-
 def test_without_noise_the_rest_is_trained_on_plainly_and_redaction_redacts_values(tmp_path):
     for kind in ("redaction", "dropping"):
         config = load(tmp_path, mechanism={"kind": kind})
@@ -88,15 +82,3 @@ def test_without_noise_the_rest_is_trained_on_plainly_and_redaction_redacts_valu
         redacted = [entry.protect for entry in config.secrets]
         assert redacted == (["auto", "redact"] if kind == "redaction" else ["auto", "auto"])
     assert load(tmp_path, mechanism={"kind": "dp_sgd"}).without_secret == "noise"
-
-
-def test_what_a_mechanism_is(tmp_path):
-    def of(**given):
-        return load(tmp_path, mechanism=given).mechanism
-
-    alone = [of(kind="dp_sgd"), of(kind="group_privacy"), of()]
-    pooled = [of(kind="group_privacy", select="shortest"), of(kind="user_wise")]
-    assert all(one.examples_by_themselves for one in alone)
-    assert not any(one.examples_by_themselves for one in pooled)
-    assert of(kind="user_wise", epsilon=3.0, delta=1e-6).unit_dp == (3.0, 1e-6)
-    assert of(kind="user_wise").unit_dp is None and of(kind="dropping").unit_dp is None

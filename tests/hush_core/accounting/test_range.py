@@ -95,7 +95,6 @@ def test_in_order(case):
         assert renyi.value <= preservation.value * (1 + 1e-6)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(cases())
 def test_best_always_answers(case):
