@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from hush_core.accounting import Participation, largest_expected_count, posterior_bound
+from hush_core.accounting import Participation, inverse, largest_expected_count, posterior_bound
 from hush_core.accounting.inverse import PRECISION
 from hush_core.errors import CertificationError, InputError
 
@@ -101,6 +101,15 @@ def test_shapes_and_broadcasting(priors, posteriors, shape):
         assert each == pytest.approx(largest_expected_count(float(p), float(r), **given_), rel=2 * PRECISION)
 
 
+def test_many_targets_together(monkeypatch):
+    """They are bisected on one grid: each as it would be by itself, whatever else is asked for."""
+    prior, target = np.array([1e-10, 1e-8, 1e-8, 1e-4]), np.array([1e-6, 1e-3, 1e-5, 1e-2])
+    given_ = {"largest_rate": 0.01, "method": "kl", **MECHANISM}
+    alone = [largest_expected_count(p, r, **given_) for p, r in zip(prior, target, strict=True)]
+    monkeypatch.setattr(inverse, "_FEW", 0)
+    assert largest_expected_count(prior, target, **given_) == pytest.approx(alone, rel=3 * PRECISION)
+
+
 def test_where_nothing_is_allowed():
     """A target a hair above the prior, little noise and many rounds: 0, which is certified for no example."""
     target = P * (1 + 1e-13)
@@ -111,8 +120,6 @@ def test_where_nothing_is_allowed():
 
 
 def test_what_the_method_refuses_is_not_allowed(monkeypatch):
-    from hush_core.accounting import inverse
-
     whole = largest_expected_count(P, R, largest_rate=0.01, method="kl", **MECHANISM)
     curve = inverse.curve_of_runs
 
