@@ -36,12 +36,6 @@ def test_rates_are_proportional_to_weights_and_sum_to_the_batch():
     assert rates.tolist() == [0.5, 0.25, 0.0, 0.25]
 
 
-def test_a_batch_above_the_weight_names_the_largest_that_works():
-    with pytest.raises(InputError, match=r"train.batch.*set it to 2 or less"):
-        sampling_rates(np.array([1.0, 1.0, 0.25]), 3)
-    assert sampling_rates(np.array([1.0, 1.0, 0.25]), 2).max() <= 1
-
-
 def test_no_weight_at_all_is_refused():
     with pytest.raises(InputError, match="weight 0"):
         sampling_rates(np.zeros(3), 1)

@@ -1,15 +1,9 @@
 """The certificates against the reference values of docs/mathematics.md §3, closed forms and each other."""
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
 from scipy.stats import binom
-from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound, smallest_noise, target_kl
 from hush_core.accounting.kl import kl_divergence
@@ -27,10 +21,10 @@ REFERENCE = [
 ]
 
 
-def bound(row, method):
+def bound(row, method, **options):
     m, rho, sigma, rounds, prior = row[:5]
     k = Participation.binomial(m, rho)
-    return posterior_bound(k, noise_multiplier=sigma, rounds=rounds, prior=prior, method=method)
+    return posterior_bound(k, noise_multiplier=sigma, rounds=rounds, prior=prior, method=method, **options)
 
 
 @pytest.mark.parametrize("row", REFERENCE)
@@ -83,100 +77,16 @@ def test_renyi_independently(row):
 
 @pytest.mark.parametrize("row", REFERENCE)
 def test_reference_blow_up(row):
-    result = bound(row, "blow_up")
+    result = bound(row, "blow_up", lower=True)
     # the table is printed to five digits
     assert row[9] * (1 - 5e-5) <= result.value <= row[9] * (1 + 1e-3)
+    assert row[4] <= result.lower <= row[9] * (1 + 1e-4) and result.value <= result.lower * (1 + 1e-3)
     assert result.method == "blow_up" and 0 <= result.numerical_error < 1e-6 * result.value
-
-
-@pytest.mark.parametrize(
-    "sigma, rounds, prior", [(20, 100, 1e-8), (3, 5, 1e-12), (0.8, 1, 1e-3), (900, 10**5, 0.3)]
-)
-def test_blow_up_closed_form_for_one_sure_example(sigma, rounds, prior):
-    exact = ndtr(ndtri(prior) + np.sqrt(rounds) / sigma)
-    value = posterior_bound(
-        Participation.binomial(1, 1.0), noise_multiplier=sigma, rounds=rounds, prior=prior, method="blow_up"
-    ).value
-    assert exact <= value <= exact * (1 + 2e-4)
-
-
-@pytest.mark.parametrize(
-    "rates, sigma, prior",
-    [
-        ([0.1] * 5, 1.0, 1e-3),
-        ([0.3, 0.05, 0.9], 0.5, 0.2),
-        ([1e-4] * 30, 2.0, 1e-9),
-        ([0.5] * 40, 30.0, 1e-6),
-    ],
-)
-def test_blow_up_of_one_round_by_the_likelihood_ratio_test(rates, sigma, prior):
-    """T = 1 has a closed form: the best event is {x > σ·Φ⁻¹(1 − p)}, as the loss increases in x."""
-    k = Participation.from_rates(rates)
-    d = k.distribution
-    counts = np.arange(d.first, d.last + 1)
-    exact = d.pmf @ ndtr(counts / sigma + ndtri(prior))
-    value = posterior_bound(k, noise_multiplier=sigma, rounds=1, prior=prior, method="blow_up").value
-    assert exact * (1 - 1e-12) <= value <= exact * (1 + 1e-3)
-
-
-@pytest.mark.slow
-def test_blow_up_against_simulation():
-    """Few rounds, a large prior: the optimal test simulated, 4e5 runs."""
-    rng = np.random.default_rng(5)
-    rounds, sigma, prior, runs = 8, 1.2, 0.05, 400_000
-    m, rho = 4, 0.1
-    pair = DominatingPair(Participation.binomial(m, rho).distribution, sigma)
-    under_q = pair.loss(rng.normal(0, sigma, (runs, rounds))).sum(axis=1)
-    noisy = rng.binomial(m, rho, (runs, rounds)) + rng.normal(0, sigma, (runs, rounds))
-    under_p = pair.loss(noisy).sum(axis=1)
-    simulated = (under_p > np.quantile(under_q, 1 - prior)).mean()
-    value = posterior_bound(
-        Participation.binomial(m, rho), noise_multiplier=sigma, rounds=rounds, prior=prior, method="blow_up"
-    ).value
-    assert value == pytest.approx(simulated, abs=0.006)
-
-
-CASES = st.tuples(
-    st.lists(st.floats(1e-6, 0.3), min_size=1, max_size=20),
-    st.floats(0.4, 50.0),
-    st.integers(1, 3000),
-    st.floats(-11.0, -0.5).map(lambda e: 10.0**e),
-)
 
 
 def value(rates, sigma, rounds, prior, method):
     k = Participation.from_rates(rates)
     return posterior_bound(k, noise_multiplier=sigma, rounds=rounds, prior=prior, method=method).value
-
-
-@settings(max_examples=examples(15), deadline=None, derandomize=True)
-@given(CASES)
-def test_tighter_methods_are_tighter(case):
-    prior = case[-1]
-    kl, preservation, renyi, best = (value(*case, m) for m in ("kl", "renyi_preservation", "renyi", "best"))
-    # orders run from 1.001, where the lemma is KL's up to about 1e-3
-    assert renyi <= kl * (1 + 5e-3)
-    assert renyi <= preservation * (1 + 1e-6)
-    assert prior <= best <= min(renyi, kl, 1.0)
-    with suppress(CertificationError):
-        assert value(*case, "blow_up") <= renyi * (1 + 1e-3) + 1e-12 * prior
-
-
-@pytest.mark.few(1)
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(CASES)
-@pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
-def test_monotone(method, case):
-    rates, sigma, rounds, prior = case
-    with suppress(CertificationError):
-        here = value(*case, method)
-        slack = 1 + 1e-3
-        assert value(rates, sigma * 1.2, rounds, prior, method) <= here * slack
-        assert value(rates, sigma, rounds * 2, prior, method) * slack >= here
-        assert value(rates, sigma, rounds, min(prior * 2, 0.5), method) * slack >= here
-        assert value([min(r * 1.5, 1.0) for r in rates], sigma, rounds, prior, method) * slack >= here
-        if len(rates) > 1:
-            assert value(rates[1:], sigma, rounds, prior, method) <= here * slack
 
 
 # m, ρ, r, σ by kl, renyi, blow_up for p = 1e-10, T = 2000

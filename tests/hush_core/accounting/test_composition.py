@@ -183,17 +183,6 @@ def test_coarser_keeps_account_of_what_is_uncertain():
         assert excess.sum() + 1e-5 <= off.aliasing * 1.001 <= 1.2e-4
 
 
-def test_rounding_to_the_nearest_point_is_not_pessimistic():
-    """The check above rejects a binning that keeps P's mass only."""
-    law, _ = law_of([0.2, 0.5, 0.3], 1, 0.1, 0.0)
-    places = np.round((law.first + np.arange(3)) / 4).astype(int)
-    masses = np.bincount(places - places[0], law.masses)
-    nearest = TiltedLaw(0.4, int(places[0]), masses, 0.0, law.scale)
-    thresholds = np.linspace(-0.5, 0.8, 301)
-    assert np.any(deltas(nearest, thresholds) < deltas(law, thresholds) - 1e-3)
-    assert np.all(deltas(law.coarsened(4), thresholds) >= deltas(law, thresholds) - 1e-15)
-
-
 def test_connect_the_dots_keeps_both_masses():
     rng = np.random.default_rng(2)
     values, mass = np.sort(rng.uniform(-3, 3, 50)), rng.dirichlet(np.ones(50))
@@ -363,18 +352,6 @@ def test_from_above_and_from_below(pair, coarser):
         assert upper >= true * (1 - 1e-9) - 1e-13
         assert lower <= true * (1 + 1e-9) + 1e-13 + found.moved_up
         assert upper - lower <= 5e-4 * coarser**2
-
-
-def test_the_error_falls_with_the_square_of_the_step():
-    pair = DominatingPair(Participation.from_rates([0.3, 0.05, 0.5]).distribution, 1.0)
-    thresholds = np.linspace(0.05, 1.0, 23)
-    true, excess = np.array([true_delta(pair, t) for t in thresholds]), []
-    for step in (0.2, 0.1, 0.05):
-        found = discretise(pair, **{**ROUND, "cell": step / 10, "step": step})
-        under_q = found.mass * np.exp(-found.values)
-        upper = [delta_of(found.values, found.mass, under_q, found.infinity, t) for t in thresholds]
-        excess.append(float((upper - true).mean()))
-    assert excess[0] > 3 * excess[1] > 9 * excess[2] > 0
 
 
 def test_what_is_cut_above_is_mass_at_infinity(pair):

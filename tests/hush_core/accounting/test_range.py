@@ -20,14 +20,6 @@ SINGLE = ("blow_up", "renyi", "kl", "renyi_preservation")
 SLACK = 1e-3
 
 # m, ρ, σ, T, p, blow_up: docs/mathematics.md, printed to five digits
-REFERENCE = [
-    (1, 1e-3, 1.0, 1000, 1e-6, 1.3321e-6),
-    (10, 1e-3, 1.0, 1000, 1e-6, 1.0193e-5),
-    (50, 1e-3, 2.0, 500, 1e-4, 9.7040e-4),
-    (7, 0.02, 4.0, 300, 1e-3, 6.8752e-3),
-    (1, 1.0, 20.0, 100, 1e-8, 1.59382e-7),
-    (100, 2048 / 1.2e6, 3.0, 2000, 1e-10, 1.0465e-4),
-]
 
 
 class Case(NamedTuple):
@@ -103,7 +95,6 @@ def test_in_order(case):
         assert renyi.value <= preservation.value * (1 + 1e-6)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(cases())
 def test_best_always_answers(case):
@@ -198,20 +189,14 @@ def check_against(exact: float, bound: Bound, *, close: float = SLACK) -> None:
     assert exact * (1 - 1e-9) <= bound.value <= exact * (1 + close)
 
 
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
-@given(SIGMAS, ROUNDS, PRIORS)
-def test_one_sure_example_by_the_closed_form(sigma, rounds, prior):
-    case = Case((1,), (1.0,), sigma, rounds, prior)
+@settings(max_examples=examples(160), deadline=None, derandomize=True)
+@given(SIGMAS, PRIORS, st.one_of(ROUNDS, st.floats(0.05, 20.0)))
+def test_one_sure_example_by_the_closed_form(sigma, prior, rounds):
+    """A fraction is a shift √T/σ: most results are then neither the prior nor 1."""
+    if isinstance(rounds, float):
+        rounds = int(np.clip((rounds * sigma) ** 2, 1, 1e6))
     exact = float(ndtr(ndtri(prior) + np.sqrt(rounds) / sigma))
-    check_against(exact, case.bound("blow_up", lower=True))
-
-
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-@given(SIGMAS, PRIORS, st.floats(0.05, 20.0))
-def test_one_sure_example_where_the_result_is_neither_prior_nor_1(sigma, prior, shift):
-    case = Case((1,), (1.0,), sigma, int(np.clip((shift * sigma) ** 2, 1, 1e6)), prior)
-    exact = float(ndtr(ndtri(prior) + np.sqrt(case.rounds) / sigma))
-    check_against(exact, case.bound("blow_up", lower=True))
+    check_against(exact, Case((1,), (1.0,), sigma, rounds, prior).bound("blow_up", lower=True))
 
 
 @settings(max_examples=examples(100), deadline=None, derandomize=True)
@@ -225,11 +210,3 @@ def test_one_round_by_the_likelihood_ratio_test(case):
     found = or_none(case, "blow_up", lower=True)
     assume(found is not None)
     check_against(exact, found, close=case.close(SLACK))
-
-
-@pytest.mark.parametrize("row", REFERENCE)
-def test_reference_rows_from_both_sides(row):
-    m, rate, sigma, rounds, prior, reference = row
-    found = Case((m,), (rate,), sigma, rounds, prior).bound("blow_up", lower=True)
-    assert reference * (1 - 5e-5) <= found.value <= found.lower * (1 + 1e-3)
-    assert prior <= found.lower <= reference * (1 + 1e-4)

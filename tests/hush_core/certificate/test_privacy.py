@@ -19,8 +19,20 @@ def verification(made):
 
 
 @pytest.fixture(scope="module")
-def report(verification):
-    return privacy_report(verification, delta=DELTA)
+def told():
+    """Of the report's progress, by stage."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def report(verification, told):
+    progress = lambda stage, *at: told.setdefault(stage, []).append(at)  # noqa: E731
+    return privacy_report(verification, delta=DELTA, progress=progress)
+
+
+def test_what_is_told_of_its_progress_ends_at_its_total(report, told):
+    steps = told["composing by dp_accounting"]
+    assert steps == sorted(steps) and steps[-1][0] == steps[-1][1] > 0
 
 
 def own_rates(verification, secret):

@@ -215,29 +215,41 @@ def test_a_curve_that_is_wrong_on_both_sides_is_found(monkeypatch, made, build_c
         verify_certificate(tmp_path / "certificate")
 
 
-@pytest.fixture
-def inherited(monkeypatch, made, build_certificate, tmp_path):
-    """A certificate whose bounds and curves are those of dominating binomials, and how to check parts of it."""
-    for module, limit in ((one_run, "OWN"), (curves, "MOST_CURVES"), (check, "OWN_PROFILES")):
-        monkeypatch.setattr(module, limit, 1)
-    monkeypatch.setattr(calibration, "OWN", 1)
-    build_certificate(tmp_path / "certificate", made / "model")
-    return tmp_path / "certificate"
+@pytest.fixture(scope="module")
+def of_binomials(made, build_certificate, tmp_path_factory):
+    """A verified certificate whose bounds and curves are those of dominating binomials."""
+    folder = tmp_path_factory.mktemp("inherited") / "certificate"
+    with pytest.MonkeyPatch.context() as patch:
+        for module, limit in ((one_run, "OWN"), (curves, "MOST_CURVES"), (check, "OWN_PROFILES")):
+            patch.setattr(module, limit, 1)
+        patch.setattr(calibration, "OWN", 1)
+        build_certificate(folder, made / "model")
+        return verify_certificate(folder)
 
 
-def parts(directory):
-    tables = {p.stem: pl.read_parquet(p) for p in directory.glob("*.parquet")}
+def parts(verification):
+    """Its tables by name, how its secrets are drawn, and its mechanism."""
+    tables = {name.removesuffix(".parquet"): table for name, table in verification.tables.items()}
     own = Secrets(tables["weights"]["weight"].to_numpy(), 6, tables["edges"], 3)
-    return tables, own
+    return tables, own, Mechanism(verification.certificate.facts.plan.noise_multiplier, 40)
 
 
-def test_inherited_bounds_are_checked_by_their_binomials(inherited):
-    verification = verify_certificate(inherited)
-    bounds = verification.tables["bounds.parquet"]
-    assert bounds["dominating_examples"].null_count() < 3
-    assert verification.confirmed(BY_BINOMIAL) > 0
-    assert verification.confirmed(BY_BINOMIAL) + verification.confirmed(BY_OWN) == 3
-    assert verification.tables["curves.parquet"]["examples"].null_count() == 0
+@pytest.fixture
+def inherited(of_binomials, monkeypatch):
+    """Its parts, to be rechecked with one profile of its own at most."""
+    monkeypatch.setattr(check, "OWN_PROFILES", 1)
+    return parts(of_binomials)
+
+
+def quiet(*_):
+    """No progress is shown."""
+
+
+def test_inherited_bounds_are_checked_by_their_binomials(of_binomials):
+    assert of_binomials.tables["bounds.parquet"]["dominating_examples"].null_count() < 3
+    assert of_binomials.confirmed(BY_BINOMIAL) > 0
+    assert of_binomials.confirmed(BY_BINOMIAL) + of_binomials.confirmed(BY_OWN) == 3
+    assert of_binomials.tables["curves.parquet"]["examples"].null_count() == 0
 
 
 @pytest.mark.parametrize(
@@ -250,15 +262,12 @@ def test_inherited_bounds_are_checked_by_their_binomials(inherited):
     ],
 )
 def test_a_binomial_that_does_not_dominate_is_found(inherited, change, message):
-    tables, own = parts(inherited)
-    sigma = verify_certificate(inherited).certificate.facts.plan.noise_multiplier
-    mechanism, quiet = Mechanism(sigma, 40), lambda *_: None
+    tables, own, mechanism = inherited
     assert not recheck_bounds(own, tables["secrets"], tables["bounds"], mechanism, quiet).failures
     wrong = recheck_bounds(own, tables["secrets"], tables["bounds"].with_columns(**change), mechanism, quiet)
     assert any(message in failure for failure in wrong.failures)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -269,9 +278,8 @@ def test_a_binomial_that_does_not_dominate_is_found(inherited, change, message):
     ],
 )
 def test_a_wrong_curve_is_found(inherited, change, message):
-    tables, own = parts(inherited)
-    sigma = verify_certificate(inherited).certificate.facts.plan.noise_multiplier
-    of_secret, mechanism, quiet = tables["bounds"]["curve"].to_numpy(), Mechanism(sigma, 40), lambda *_: None
+    tables, own, mechanism = inherited
+    of_secret = tables["bounds"]["curve"].to_numpy()
     assert not recheck_curves(own, of_secret, tables["curves"], mechanism, quiet)[0]
     failures, _ = recheck_curves(own, of_secret, tables["curves"].with_columns(**change), mechanism, quiet)
     assert any(re.search(message, failure) for failure in failures)
@@ -280,27 +288,21 @@ def test_a_wrong_curve_is_found(inherited, change, message):
 def test_both_ends_of_a_curve_are_looked_at(monkeypatch, made):
     """Two points a curve: what is asked most is at its ends, and a wrong bound there must not pass unseen."""
     monkeypatch.setattr(check, "CURVE_POINTS", 0)
-    tables, own = parts(made / "certificate")
-    sigma = verify_certificate(made / "certificate").certificate.facts.plan.noise_multiplier
-    of_secret, mechanism, quiet = tables["bounds"]["curve"].to_numpy(), Mechanism(sigma, 40), lambda *_: None
-    whole = tables["curves"]
+    tables, own, mechanism = parts(verify_certificate(made / "certificate"))
+    of_secret, whole = tables["bounds"]["curve"].to_numpy(), tables["curves"]
+    count = whole["curve"].n_unique()
     failures, points = recheck_curves(own, of_secret, whole, mechanism, quiet)
-    assert not failures and points == (
-        2 * whole["curve"].n_unique(),
-        2 * whole["curve"].n_unique(),
-        whole.height,
-    )
+    assert not failures and points == (2 * count, 2 * count, whole.height)
     for end in (pl.col("prior").min().over("curve"), pl.col("prior").max().over("curve")):
         forged = pl.when(pl.col("prior") == end).then(pl.col("bound") * 0.99).otherwise("bound")
         failures, _ = recheck_curves(own, of_secret, whole.with_columns(forged), mechanism, quiet)
-        assert sum("by the second route" in failure for failure in failures) == whole["curve"].n_unique()
+        assert sum("by the second route" in failure for failure in failures) == count
 
 
 def test_what_a_bound_of_its_own_costs_is_not_spent_on_inherited_ones(inherited):
     """A secret whose bound nothing dominates has only its own profile; the quota for the others starts after it."""
-    tables, own = parts(inherited)
-    sigma = verify_certificate(inherited).certificate.facts.plan.noise_multiplier
-    found = recheck_bounds(own, tables["secrets"], tables["bounds"], Mechanism(sigma, 40), lambda *_: None)
+    tables, own, mechanism = inherited
+    found = recheck_bounds(own, tables["secrets"], tables["bounds"], mechanism, quiet)
     alone = tables["bounds"]["dominating_examples"].is_null().to_list()
     assert sorted(alone) == [False, False, True]
     assert found.route.tolist() == [BY_OWN if own_bound else BY_BINOMIAL for own_bound in alone]

@@ -89,16 +89,6 @@ def test_group_privacy_takes_at_most_k_examples_of_every_secret_and_cannot_take_
         assert any(held[s] == records for s in own[example]), "one more example could be taken"
 
 
-def test_of_units_with_one_owner_group_privacy_takes_min_k_n():
-    edges, secrets = frames([(i, i % 3) for i in range(20)] + [(30, 3)], ["unit"] * 4)
-    roles = assign_roles(edges, n_examples=60, without_secret="noise")
-    for mechanism in GROUP:
-        items = items_of(mechanism.model_copy(update={"records": 4}), edges, secrets, roles)
-        assert held_by(items, 4).tolist() == [4, 4, 4, 1]
-        # untagged examples are drawn as ever
-        assert items.weights[20:30].sum() + items.weights[31:].sum() == (roles == CERTIFIED).sum() - 21
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_unit_is_in_its_own_item_and_in_those_of_larger_units_that_share_with_it(seed):
     edges, secrets, roles = shared_units(seed, tokens=0, share=0.5)
@@ -110,14 +100,6 @@ def test_a_unit_is_in_its_own_item_and_in_those_of_larger_units_that_share_with_
         larger = [o for o in others if (records[o], -o) > (records[unit], -unit)]
         assert 1 <= held[unit] <= 1 + len(larger)
         assert held[unit] <= 1 + sum(1 for _ in others)
-
-
-def test_a_unit_with_one_owner_is_one_item_whatever_its_size():
-    edges, secrets = frames([(i, min(i // 7, 2)) for i in range(40)], ["unit"] * 3)
-    roles = assign_roles(edges, n_examples=50, without_secret="noise")
-    items = items_of(USER[0], edges, secrets, roles)
-    assert held_by(items, 3).tolist() == [1, 1, 1]
-    assert items.weights[:40].sum() == 3 and items.used[:40].sum() == 40
 
 
 def test_without_units_every_secret_is_one():

@@ -131,52 +131,6 @@ def test_no_candidate_exceeds_the_bound_of_the_lifted_graph(graph, mechanism):
                 assert blow_up(real, reference, prior) <= bound * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("mechanism", USER, ids=name_of)
-def test_without_the_lifted_edges_the_reference_differs_between_candidates(mechanism):
-    """The check above rejects it: an example of two units counted for the one whose item it is in."""
-    wrong = 0
-    for edges, items, rates, secret, candidates in cases("two owners", mechanism, seed=1):
-        zero = tagged_items(edges, items, secret)
-        laws = [masses(release(mechanism, items, rates, texts, zero)) for texts in candidates]
-        wrong += any(not np.allclose(law, laws[0], atol=1e-9) for law in laws)
-    assert wrong
-
-
-def test_k_plus_one_records_exceed_the_bound_of_k():
-    """Group privacy with one slot more than its accounting says: the enumerated test goes above the bound."""
-    edges, secrets = frames([(i, 0) for i in range(5)], ["unit"])
-    roles = assign_roles(edges, n_examples=6, without_secret="noise", one_in=10**6)
-    two, three = (GROUP[0].model_copy(update={"records": k}) for k in (2, 3))
-    more = items_of(three, edges, secrets, roles)
-    rate = sampling_rates(items_of(two, edges, secrets, roles).weights, 2).max()
-    rates = np.where(more.weights > 0, rate, 0.0)
-    texts = [(9.0, 1)] * 6
-    zero = tagged_items(more.edges, more, 0)
-    reference = masses(release(three, more, rates, texts, zero))
-    real = masses(release(three, more, rates, texts))
-    bound = posterior_bound(
-        Participation.binomial(2, rate), noise_multiplier=SIGMA, rounds=1, prior=0.1, method="blow_up"
-    )
-    assert blow_up(real, reference, 0.1) > bound.value * 1.05
-
-
-def test_the_sum_in_place_of_the_average_exceeds_the_bound():
-    """User-wise with each record clipped and summed: k times the sensitivity."""
-    edges, secrets = frames([(i, 0) for i in range(4)], ["unit"])
-    roles = assign_roles(edges, n_examples=6, without_secret="noise", one_in=10**6)
-    items = items_of(USER[0], edges, secrets, roles)
-    rates = sampling_rates(items.weights, 2)
-    (item,) = tagged_items(items.edges, items, 0)
-    others = [{0.0: 1 - rates[i], 1.0: rates[i]} for i in np.flatnonzero(items.weights) if i != item]
-    reference = masses(mixed(others))
-    bound = posterior_bound(
-        Participation.from_rates([rates[item]]), noise_multiplier=SIGMA, rounds=1, prior=0.1, method="blow_up"
-    )
-    averaged = masses(mixed([*others, {0.0: 1 - rates[item], 1.0: rates[item]}]))
-    summed = masses(mixed([*others, {0.0: 1 - rates[item], 2.0: rates[item]}]))
-    assert blow_up(averaged, reference, 0.1) <= bound.value < blow_up(summed, reference, 0.1)
-
-
 def test_the_bound_is_reached():
     """All records loud, nothing beside them: what is enumerated is the bound, to the cells' width."""
     for graph, (pairs, kinds) in GRAPHS.items():

@@ -65,23 +65,6 @@ def test_one_units_text_never_moves_what_another_units_items_hold(mechanism, see
                 assert secret in tags[i]
 
 
-def test_a_choice_across_units_would_be_seen():
-    """The check above rejects it: the k longest of ALL units, in place of each unit's own."""
-    edges, secrets = frames([(i, i % 2) for i in range(10)], ["unit"] * 2)
-    roles = assign_roles(edges, n_examples=20, without_secret="noise")
-    items = items_of(GROUP[1], edges, secrets, roles)
-    one_pool = items.pools.with_columns(pool=items.pools["pool"] * 0)
-    wrong = type(items)(items.weights, items.edges, one_pool, items.used, items.most)
-    chance = np.random.default_rng(0)
-    texts = [a_text(chance) for _ in roles]
-    changed = dict.fromkeys(range(0, 10, 2), b"x" * 500)
-    _, before = filled_by(GROUP[1], wrong, texts)
-    _, after = filled_by(GROUP[1], wrong, [changed.get(i, t) for i, t in enumerate(texts)])
-    others = [i for i in range(1, 10, 2) if items.weights[i]]
-    assert any(before[i] != after[i] for i in others)
-    assert not moved(GROUP[1], items, texts, changed)
-
-
 @pytest.mark.parametrize("mechanism", FILLED, ids=name_of)
 @pytest.mark.parametrize("seed", seeds(4))
 def test_items_hold_what_the_selection_ranks_first(mechanism, seed):

@@ -68,7 +68,7 @@ def test_a_noise_at_which_no_batch_works_says_so(graph):
     edges, secrets = graph
     small = edges.filter(pl.col("example_id") < 120), secrets
     with pytest.raises(InputError, match="no batch works"):
-        fitted(small, 0.35, batch=2, without_secret="drop")
+        fitted(small, 0.35, "kl", batch=2, without_secret="drop")
 
 
 def test_examples_without_a_secret_count_unless_they_are_dropped(graph):

@@ -99,15 +99,6 @@ def test_participations_count_each_secrets_items_by_group():
             participations(groups, edges, period=period, n_secrets=3)
 
 
-def test_one_item_that_takes_part_k_times_moves_root_k_columns():
-    strategy = banded_strategy(200, 10)
-    (moved,) = sensitivities(strategy, [[0] * 3 + [1] + [0] * 6], rounds=200)
-    whole = math.sqrt(20) * strategy.norm
-    assert whole * (1 - 0.02) < moved <= whole * (1 + 1e-8)  # the last column is cut short by the end
-    (never,) = sensitivities(strategy, [[0] * 10], rounds=200)
-    assert never == 0
-
-
 @settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(
     st.lists(st.integers(0, 3), min_size=3, max_size=6),
@@ -214,20 +205,6 @@ def test_a_past_that_a_kill_has_emptied_moves_the_rows_no_further():
         moved = np.linalg.norm(both[1] - both[0])
         assert moved <= allowed + math.sqrt(size * rounds) * GRID
     assert moved > 0.99 * claimed  # not killed: the claim is reached
-
-
-def test_the_noise_that_is_read_has_the_covariance_of_the_inverse():
-    """40,000 coordinates: an entry of the empirical covariance is off by more than 5 % once in 10^9."""
-    rng, rounds, size = np.random.default_rng(5), 8, 40_000
-    strategy = banded_strategy(rounds, 4)
-    rows = CorrelatedRows(strategy, size, GRID)
-    zero = np.zeros(size)
-    read = np.array([rows.read(rows.mix(zero) + on_grid(rng.normal(size=size))) for _ in range(rounds)])
-    inverse = np.linalg.inv(dense(strategy, rounds))
-    wanted = inverse @ inverse.T
-    scale = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
-    assert np.abs((read @ read.T / size - wanted) / scale).max() < 0.05
-    assert np.abs((np.eye(rounds) - wanted) / scale).max() > 0.2, "independent noise must be told from it"
 
 
 def test_what_does_not_fit_is_refused():

@@ -114,7 +114,7 @@ def rates_of(edges, rates, secret):
     return rates[edges.filter(pl.col("secret_id") == secret)["example_id"].to_numpy()]
 
 
-@pytest.mark.parametrize("secrets, shared", [(30, False), (400, True)])
+@pytest.mark.parametrize("secrets, shared", [(30, False), (160, True)])
 def test_every_secret_has_a_curve_that_covers_it(secrets, shared):
     edges, rates, table = graph(secrets)
     curves = posterior_curves(edges, rates, table, method="blow_up", **MECHANISM)

@@ -118,25 +118,6 @@ def test_small_rates_share_a_poisson():
     assert len(set(rates)) == 1 and set(counts) == {dominance._MANY}
 
 
-@pytest.mark.parametrize("rates, ratio", [([0.9, 0.1], 1.02), ([0.3, 0.2, 1e-4], 1.001), ([0.5] * 9, 1.02)])
-def test_wrong_ones_do_not_dominate(rates, ratio):
-    """What a plausible mistake would give fails the very check that the right one passes."""
-    hazard, examples, mean = sums(rates)
-    (n,), (each,) = dominating_binomials(hazard, examples, mean, 4.0)
-    assert n and dominates(n, each, rates)
-    # the mean summed in place of the hazard
-    (n,), (each,) = dominating_binomials(mean, examples, mean, ratio)
-    assert n and not dominates(n, each, rates)
-    if len(set(rates)) > 1:
-        assert not dominates(len(rates), mean[0] / len(rates), rates)
-    # the hazard rounded down
-    (n,), (each,) = dominating_binomials(hazard / ratio**1.01, examples, mean, ratio)
-    assert not (n and dominates(n, each, rates))
-    # the right hazard over fewer examples than there are
-    n = max(len(rates) // 2, 1)
-    assert not dominates(n, -np.expm1(-hazard[0] / n), rates)
-
-
 def test_where_none_is_near():
     """A sure example has no finite hazard, a silent secret none at all; both are left to their own rates."""
     hazard = np.array([np.inf, 0.0, 2.0])

@@ -15,7 +15,6 @@ from hush_core.accounting import (
     certify_runs,
     noise_for_runs,
 )
-from hush_core.accounting.many_secrets import groups, many_runs
 from hush_core.accounting.many_secrets.groups import Cases, batches, dominating, grouped
 from hush_core.accounting.many_secrets.laws import Laws
 from hush_core.accounting.many_secrets.shared_laws import SharedLaws
@@ -106,32 +105,6 @@ def test_few_histories_get_bounds_of_their_own():
         assert (row["bound"], row["lower"], row["method"]) == (alone.value, alone.lower, alone.method)
     assert found.table["bound"][2] == 0.1 and found.table["runs"].to_list() == [1, 3, 0]
     assert not found.groups.height and not len(found.missing())
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("mistake", ["least", "first", "one run less"])
-def test_groups_that_do_not_dominate_are_found(mistake, monkeypatch):
-    """The planted mistakes give bounds below a member's own."""
-    own = history(120)
-    right = groups.dominating
-
-    def wrong(cases, members, step):
-        if mistake == "one run less":
-            found = right(cases, members, step)
-            found.examples[np.flatnonzero(found.examples)[-1]] = 0
-            return found
-        one = cases.pull[members].sum(axis=1).argmin() if mistake == "least" else 0
-        return right(cases, members[one : one + 1], step)
-
-    monkeypatch.setattr(many_runs, "dominating", wrong)
-    monkeypatch.setattr(many_runs, "_FIRST", (1.0, 1.0))
-    monkeypatch.setattr(many_runs, "_STEPS", 1e-3)
-    found = certify_runs(own, np.full(120, PRIOR), np.full(120, 0.9), method="kl")
-    below = 0
-    for secret, bound, group in found.table.select("secret", "bound", "group").iter_rows():
-        alone = bound_of_runs(own.runs_of(secret), prior=PRIOR, method="kl").value if group is not None else 0
-        below += bound < alone * (1 - 1e-6)
-    assert below > 10
 
 
 def test_shared_laws_are_the_bound_of_the_runs():

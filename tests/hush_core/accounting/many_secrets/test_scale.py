@@ -9,7 +9,7 @@ from hush_core.accounting.many_secrets.one_run import OWN
 from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.errors import InputError
 
-ROUNDS, SECRETS, EXAMPLES = 64, 800, 30_000
+ROUNDS, SECRETS, EXAMPLES = 64, 320, 30_000
 EQUAL, SURE, MANY, UNDRAWN, SILENT = (
     (SECRETS - 6, SECRETS - 5),
     SECRETS - 4,
@@ -22,7 +22,7 @@ MECHANISM = {"rounds": ROUNDS}
 
 @pytest.fixture(scope="module")
 def graph():
-    """800 secrets of 1 to 158 examples, and the odd ones: equal profiles, a rate of 1, 20,000 different
+    """320 secrets of 1 to 158 examples, and the odd ones: equal profiles, a rate of 1, 20,000 different
     rates, rates of 0 only, no example."""
     rng = np.random.default_rng(4)
     rates = 10.0 ** rng.uniform(-3.5, -1.7, EXAMPLES)
@@ -241,6 +241,7 @@ WRONG = [
     (lambda e, r, s: (pl.concat([e, e[2:3]]), r, s), {}, ["edges", "kind:b", "example 2", "twice"]),
     (lambda e, r, s: (e, r, s[:2]), {}, ["edges", "secret"]),
     (lambda e, r, s: (e, r[:3], s), {}, ["rates"]),
+    (lambda e, r, s: (e, r, s.reverse()), {}, ["secrets"]),
     (lambda e, r, s: (e, r, s), {"rounds": 0}, ["rounds", "0"]),
     (lambda e, r, s: (e, r, s), {"rounds": 1.5}, ["rounds", "1.5"]),
 ]
@@ -263,8 +264,9 @@ def test_without_an_edge_nothing_is_told_and_no_noise_is_looked_for():
     edges, rates, secrets = small_graph()
     bounds = bound_secrets(edges.clear(), rates, secrets, noise_multiplier=1.0, rounds=10, method="kl")
     assert bounds["bound"].to_list() == pytest.approx(secrets["prior"].to_list(), rel=1e-9)
-    with pytest.raises(InputError, match="no secret has an example"):
-        calibrate(edges.clear(), rates, secrets, rounds=10, method="kl")
+    for nothing in ((edges.clear(), rates), (edges, np.zeros(4))):
+        with pytest.raises(InputError, match="no secret has an example"):
+            calibrate(*nothing, secrets, rounds=10, method="kl")
 
 
 @pytest.mark.parametrize("sigma", [float("nan"), 0.0, -1.0, float("inf")])
