@@ -8,10 +8,12 @@ from hush_core.accounting import (
     Participation,
     Run,
     budget,
+    posterior_bound,
     spent,
 )
 from hush_core.accounting.renyi import posterior_by_lemma
 from hush_core.errors import InputError
+from hush_core.history.filtered import filter_order
 
 SURE = Participation.binomial(1, 1.0)
 PAPER = Participation.binomial(100, 2048 / 1.2e6)
@@ -101,6 +103,18 @@ def test_a_choice_by_the_first_run_beats_the_product():
     for order in (1.5, 2.0, 3.0):
         moments = [np.log(Q @ np.exp(order * own)) for own in (first, many, few)]
         assert filter_bound(PRIOR, order, moments[0] + max(moments[1:])) >= chosen
+
+
+def test_spending_less_or_more_than_the_budget():
+    """The number of rounds that a budget allows: one more breaks it."""
+    order = filter_order(1e-10, 2e-4)
+    allowed = budget(1e-10, 2e-4, order)
+    one = spent([Run(PAPER, 4.0, 1)], order)
+    rounds = int(allowed / one)
+    assert filter_bound(1e-10, order, spent([Run(PAPER, 4.0, rounds)], order)) <= 2e-4
+    assert filter_bound(1e-10, order, spent([Run(PAPER, 4.0, rounds + 1)], order)) > 2e-4
+    tight = posterior_bound(PAPER, noise_multiplier=4.0, rounds=rounds, prior=1e-10, method="blow_up")
+    assert tight.value < 2e-4
 
 
 def test_refusals():
