@@ -17,7 +17,7 @@ from hush_core.weights import RULE, Scale
 from tasks.earlier_runs import next_run
 from tasks.extraction import Extracted
 from tasks.items import with_targets
-from tasks.publish_plan import publish_frontier, recommend
+from tasks.publish_plan import PlanRow, publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.steps import show_page
 from tasks.runtime.store import open_store
@@ -50,10 +50,9 @@ def planned(
     extracted = with_targets(settled.extracted, config.mechanism)
     program = isinstance(config.mechanism, HushMechanism)
     fixed = sweep or noise or config.weights.noise_multiplier is not None or not program
-    points, chosen = _priced(config, extracted, scales, extend=not fixed)
-    rows = [row_of(point, config) for point in points]
+    points, rows, chosen = _priced(config, extracted, scales, extend=not fixed)
     best = None if chosen is None else points[chosen]
-    weighed = sigma = drowned = other = widest = None
+    weighed = drowned = other = widest = None
     helps, relaxed, by_runs = [], [], []
     train = config.train
     if best is not None:
@@ -88,8 +87,8 @@ def planned(
 
 def _priced(
     config: HushConfig, extracted: Extracted, scales: list[Scale], *, extend: bool
-) -> tuple[list[Point], int | None]:
-    """The points of the sweep, and which of them to take."""
+) -> tuple[list[Point], list[PlanRow], int | None]:
+    """The points of the sweep, their rows, and which of them to take."""
     points = sweep_points(config, extracted, scales, extend=extend)
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method) if rows else None
@@ -97,5 +96,6 @@ def _priced(
         # what a run takes, where a sweep passes it by
         points += sweep_points(config, extracted, [Scale(c=config.weights.c)])
         points.sort(key=lambda point: (point.method != "kl", point.settings.c or 0.0))
-        chosen = recommend([row_of(point, config) for point in points], config.method)
-    return points, chosen
+        rows = [row_of(point, config) for point in points]
+        chosen = recommend(rows, config.method)
+    return points, rows, chosen

@@ -24,12 +24,14 @@ class Attacked(BaseModel, frozen=True):
 
 
 @cached_task(name="attack", version=5)
-def attack_model(model: Model, examples: Ref, tables: tuple[Ref, ...], alternatives: int) -> Attacked:
+def attack_model(
+    model: Model, examples: Ref, tables: tuple[Ref, ...], alternatives: int, *, redacted: bool = False
+) -> Attacked:
     """Exposure and greedy extraction of every secret that has a value (`tables`: occurrences, secrets), or of every
-    value that was redacted, at its placeholders (redactions, redacted values, redacted)."""
+    value that was redacted, at its placeholders (`tables`: redactions, redacted values, redacted)."""
     from hush_core.auditing.exposure import exposure, redacted_exposure
 
-    store, redacted = open_store(), len(tables) == 3
+    store = open_store()
     table = (redacted_exposure if redacted else exposure)(
         model.load().on_accelerator(), store.read_frame(examples)["text"].to_list(),
         *map(store.read_frame, tables), alternatives=alternatives, seed=SEED, progress=progress_log(),
@@ -50,5 +52,7 @@ def attack_redactions(
         return None, None
     tables = (extracted.redactions, extracted.redacted_values, extracted.redacted)
     attack = attack_model.with_options(task_run_name="attack-redacted")
-    before, after = (attack(one, extracted.examples, tables, alternatives) for one in (start, trained))
+    before, after = (
+        attack(one, extracted.examples, tables, alternatives, redacted=True) for one in (start, trained)
+    )
     return before, after

@@ -101,7 +101,7 @@ def check_orchestrator() -> None:
     status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", orchestrator_login())
     if status in (401, 403):
         raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
-    if status != 200 or not re.fullmatch(rb'"[^"]*"', body.strip()):
+    if status != 200 or not isinstance(_json(body), str):
         raise _refusal(_ORCHESTRATOR, uri, "answers, and is no Prefect server's API")
 
 
@@ -238,6 +238,13 @@ def _basic(user: str | None = None, password: str | None = None) -> dict[str, st
     if not user:
         return {}
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password or ''}".encode()).decode()}
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
 
 
 def _refusal(name: str, uri: str, what: str, hint: str = "") -> InputError:

@@ -149,26 +149,27 @@ def preview(table: Path, folder: Path) -> Path | None:
 def draw(store: Store, config: HushConfig, outcome: Outcome, folder: Path) -> dict[str, Path]:
     """Every picture of the job, drawn from its tables into `folder`."""
     read = store.read_frame
-    secrets, bounds = read(outcome.extracted.secrets), read(outcome.calibrated.bounds)
-    noise = {m: c.noise_multiplier for m, c in outcome.by_method.items() if c}
-    unprotected = outcome.unprotected_attacked
-    bound = read_tables(store.path(outcome.certificate))
+    edges, secrets = read(outcome.extracted.edges), read(outcome.extracted.secrets)
+    certified = read_tables(store.path(outcome.certificate))
+    unit = outcome.trained.model.unit
 
     def at(name: str) -> Path:
         return folder / f"{name}.png"
 
-    edges, unit = read(outcome.extracted.edges), outcome.trained.model.unit
-    kept, curve, loss = at("weights_retained"), at("posterior_curves"), losses(outcome)
-    target = at("posterior_against_target")
     pictures = {
-        "weights_retained": figures.weights_retained(read(outcome.weighed.weights), edges, secrets, kept),
-        "secret_graph": figures.secret_graph(edges, secrets, at("secret_graph")),
-        "posterior_against_target": figures.posterior_against_target(bounds, secrets, target),
-        "posterior_curves": figures.posterior_curves(
-            bound["curves.parquet"], bound["bounds.parquet"], secrets, curve
+        "weights_retained": figures.weights_retained(
+            read(outcome.weighed.weights), edges, secrets, at("weights_retained")
         ),
-        "loss": figures.losses(loss, at("loss"), unit=unit),
+        "secret_graph": figures.secret_graph(edges, secrets, at("secret_graph")),
+        "posterior_against_target": figures.posterior_against_target(
+            read(outcome.calibrated.bounds), secrets, at("posterior_against_target")
+        ),
+        "posterior_curves": figures.posterior_curves(
+            certified["curves.parquet"], certified["bounds.parquet"], secrets, at("posterior_curves")
+        ),
+        "loss": figures.losses(losses(outcome), at("loss"), unit=unit),
     }
+    noise = {method: plan.noise_multiplier for method, plan in outcome.by_method.items() if plan}
     if noise:
         pictures["noise_by_method"] = figures.noise_by_method(noise, at("noise_by_method"))
     if (curves := learning_table(outcome)).height:
@@ -177,7 +178,7 @@ def draw(store: Store, config: HushConfig, outcome: Outcome, folder: Path) -> di
         promised = config.promise.runs if config.promise else None
         pictures["bound_by_run"] = figures.bound_by_run(runs, at("bound_by_run"), promised=promised)
     if outcome.attacked.secrets:
-        theirs = read(unprotected.table) if unprotected else None
+        theirs = read(outcome.unprotected_attacked.table) if outcome.unprotected_attacked else None
         ours, before = read(outcome.attacked.table), read(outcome.before_attacked.table)
         pictures["exposure"] = figures.exposure(ours, theirs, at("exposure"), before=before)
     return pictures

@@ -79,7 +79,10 @@ def runs(
     ] = None,
 ) -> None:
     """List the runs whose releases are counted in this home, refuted ones marked, or count those of another."""
-    (command_line.answer if add is not None and add.startswith("models:") else command_line.prepare)()
+    if add is not None and add.startswith("models:"):
+        command_line.answer()
+    else:
+        command_line.prepare()
     from flows.runs import add_runs, ask_registry, counted_runs, render_runs
 
     new, known = add_runs(add, progress=command_line.progress()) if add is not None else (None, None)

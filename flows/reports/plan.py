@@ -68,13 +68,13 @@ def _render_prices(report: PlanReport, console: Console) -> None:
 def _render_noise(report: PlanReport, console: Console) -> None:
     console.print(f"[dim]      rule: {report.rule}[/dim]", soft_wrap=True)
     for place, choice in enumerate(choices(report)):
-        say(console, f"{'or' if place else '':<6}", choice)
+        say(console, "or" if place else "", choice)
     if runs := retraining(report):
         say(console, "runs", runs)
     if judged := verdict(report):
         say(console, "!" if judged.startswith(("HOPELESS", "POOR")) else "noise", judged)
     for number, remedy in enumerate(remedies_in_words(report)):
-        say(console, f"{'' if number else 'or':<6}", remedy)
+        say(console, "" if number else "or", remedy)
     if report.recommended is not None:
         _render_costs(report, console)
 
@@ -91,7 +91,7 @@ def _render_costs(report: PlanReport, console: Console) -> None:
         )  # fmt: skip
     console.print(table)
     for number, relaxation in enumerate(report.relaxations[:MOST_RELAXATIONS]):
-        say(console, f"{'' if number else 'relax':<5}", relaxation.words)
+        say(console, "" if number else "relax", relaxation.words)
 
 
 def _lost(published: Published) -> str:

@@ -67,7 +67,7 @@ def render(ways: Sequence[Way], console: Console) -> None:
     console.print(table)
     console.print(f"[dim]{EXPLAINED}[/dim]", soft_wrap=True)
     for number, said in enumerate(sentences(ways)):
-        say(console, f"{'' if number else 'ways':<6}", said)
+        say(console, "" if number else "ways", said)
 
 
 def markdown(ways: Sequence[Way]) -> list[str]:

@@ -8,10 +8,11 @@ import polars as pl
 
 from hush_core.accounting import bound_secrets, noise_for_all
 from hush_core.accounting.correlated import METHOD, cycle_bounds, plan_cycle
-from hush_core.config import CorrelatedMechanism, MechanismConfig
+from hush_core.config import CorrelatedMechanism, MechanismConfig, Method
 from hush_core.errors import CertificationError, InputError
 from hush_core.mechanisms.unit_privacy import noise_for_unit_privacy
 from hush_core.plan import ProtectionPlan, make_plan
+from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
 
 
@@ -91,17 +92,18 @@ def _for_unit_privacy(
     edges: pl.DataFrame,
     secrets: pl.DataFrame,
     *,
+    rounds: int,
     expected_batch: int,
     clip_norm: float,
-    **how: Any,
+    method: Method = "best",
+    progress: Progress | None = None,
 ) -> ProtectionPlan:
     rates, (epsilon, delta) = sampling_rates(weights, expected_batch), target
-    sigma = noise_for_unit_privacy(edges, rates, rounds=how["rounds"], epsilon=epsilon, delta=delta)
+    sigma = noise_for_unit_privacy(edges, rates, rounds=rounds, epsilon=epsilon, delta=delta)
+    how = {"rounds": rounds, "method": method, "progress": progress}
     rows = bound_secrets(edges, rates, secrets, noise_multiplier=sigma, **how)
     if (rows["bound"] <= rows["posterior"]).all():
-        return ProtectionPlan(
-            rates, sigma, how["rounds"], expected_batch, clip_norm, how.get("method", "best"), rows
-        )
+        return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, method, rows)
     # a method looser than dp_accounting's, or the last digits of a bound that equals what (ε, δ) implies
     plan = make_plan(weights, edges, secrets, expected_batch=expected_batch, clip_norm=clip_norm, **how)
     if plan.noise_multiplier < sigma:

@@ -6,6 +6,8 @@ secret's own rates if it still does. Every number is a bound however the dominat
 (`one_run.py`) and many (`many_runs.py`) choose them differently.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +45,7 @@ Heirs = tuple[np.ndarray, Dominating, PosteriorCurve]
 """Secrets, what dominates them, and its bound: one point a secret, at its prior or above."""
 
 
-class Accountant:
+class Accountant(ABC):
     """Bounds of a history's secrets under construction, (m,) each.
 
     Attributes:
@@ -51,13 +53,6 @@ class Accountant:
         lower: NaN if unknown.
         group: index in `dominating` from which the bound is inherited; −1 for a bound by the secret's own rates.
         group_prior: the prior at which it was read, the secret's or above; NaN by own rates.
-
-    A subclass has:
-        are_few (drawn): whether every secret that a run draws is bounded by its own rates.
-        inherit_first (drawn): bounds for all that are drawn, some loose.
-        left_for_own (near, drawn): tighter bounds for those near their target; returns whom the own rates are to
-            bound, as `alike` does.
-        heirs (secrets, looseness): `Heirs` that dominate these secrets; not all need be among them.
     """
 
     beyond: float
@@ -80,6 +75,22 @@ class Accountant:
         self.numerical_error, self.lower = np.zeros(size), np.full(size, np.nan)
         self.group, self.group_prior = np.full(size, -1), np.full(size, np.nan)
         self.dominating: list[Dominating] = []
+
+    @abstractmethod
+    def are_few(self, drawn: np.ndarray) -> bool:
+        """Whether every secret that a run draws is bounded by its own rates."""
+
+    @abstractmethod
+    def inherit_first(self, drawn: np.ndarray) -> None:
+        """Bounds for all that are drawn, some loose."""
+
+    @abstractmethod
+    def left_for_own(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
+        """Tighter bounds for those near their target; returns whom the own rates are to bound, as `alike` does."""
+
+    @abstractmethod
+    def heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
+        """What dominates these secrets; not all need be among them."""
 
     def name(self, secret: int) -> str:
         return f"secret {secret}"

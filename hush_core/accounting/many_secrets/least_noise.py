@@ -4,6 +4,7 @@ The secret that seems to need most noise is searched for its own least σ, until
 some of them, all that are left settle σ together.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -35,26 +36,35 @@ _OF_ONE, _COARSER = 1e-4, 10.0
 _PASSES = 50
 
 
-class _Search:
+class _Search(ABC):
     """The least σ of a run.
 
     Attributes:
         drawn: places of the secrets (or profiles of them) that it draws. guess: of σ, one for each of them, in the
             Gaussian limit. searches: how many are searched for their own σ. precision: step of σ where a search
             ended too low.
-
-    A subclass has:
-        need (secret, known): the smallest σ of one, from its own rates; `known` may be returned if that is enough.
-        missing (sigma, left, searched): those of `left` without `searched` that σ does not certify yet, the worst
-            first.
-        gap (sigma, left): log bound/target of the worst of `left`; at most 0 where σ certifies all.
-        at (sigma): every secret's certified bound at this σ.
     """
 
     drawn: np.ndarray
     guess: np.ndarray
     searches: int
     precision: float
+
+    @abstractmethod
+    def need(self, secret: int, known: float) -> float:
+        """The smallest σ of one, from its own rates; `known` may be returned where that is enough."""
+
+    @abstractmethod
+    def missing(self, sigma: float, left: np.ndarray, searched: int) -> np.ndarray:
+        """Those of `left` without `searched` that σ does not certify yet, the worst first."""
+
+    @abstractmethod
+    def gap(self, sigma: float, left: np.ndarray) -> float:
+        """log bound/target of the worst of `left`; at most 0 where σ certifies all."""
+
+    @abstractmethod
+    def at(self, sigma: float) -> Any:
+        """Every secret's certified bound at this σ."""
 
     def noise(self) -> tuple[float, float]:
         """(σ that leaves none above its target, the largest that one needs by itself)."""
