@@ -22,6 +22,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from flows.output import OUTPUT
+from hush_core.progress import PERCENT
 from tasks.runtime.progress import A_LINE, SCREENS
 
 
@@ -90,7 +91,7 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         rate = task.finished_speed or task.speed
-        if not rate:
+        if not rate or task.description.endswith(PERCENT):
             return Text("")
         return Text(f"{rate:.3g}/s" if rate >= 1 else f"{1 / rate:.3g} s each", style="progress.data.speed")
 

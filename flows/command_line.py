@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -220,11 +221,16 @@ def console() -> Console:
 
 
 def progress() -> Progress:
-    def told(stage: str, done: int, total: int) -> None:
-        if not OUTPUT.quiet:
-            console().print(f"[dim]{stage}: {done} of {total}[/dim]")
+    """For commands whose steps are no flow's: lines as `progress_log` writes them, in this terminal."""
+    from tasks.runtime.progress import Lines
 
-    return told
+    lines = Lines()
+
+    def show(stage: str, done: int, total: int) -> None:
+        if not OUTPUT.quiet and (line := lines.of(time.monotonic(), stage, done, total)):
+            console().print(f"[dim]{line}[/dim]")
+
+    return show
 
 
 @contextmanager

@@ -27,16 +27,20 @@ def beside(work: Callable[[], T], tick: Callable[[], object]) -> T:
         return waited(pool.submit(work), tick)
 
 
+PERCENT = ", %"
+"""Ends the name of a stage from 0 to 100."""
+
+
 def in_percent(progress: Progress) -> Progress:
     """The same stages from 0 to 100: for totals that would tell of protected text (how many contents are equal)."""
     begun = set()
 
-    def told(stage: str, done: int, total: int) -> None:
+    def show(stage: str, done: int, total: int) -> None:
         first = stage not in begun
         begun.add(stage)
-        progress(stage, 0 if first else 100 if done >= total else 100 * done // total, 100)
+        progress(stage + PERCENT, 0 if first else 100 if done >= total else 100 * done // total, 100)
 
-    return told
+    return show
 
 
 class WholeJob:

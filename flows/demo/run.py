@@ -23,7 +23,7 @@ from tasks.runtime.progress import WHOLE
 ALTERNATIVES = 300
 """That the audit ranks each value among: with fewer than 199, ranks can refute nothing."""
 STAGES = (
-    ("detect", 7), ("calibrating", 12), ("pretrain", 10), ("untagged", 60), ("train", 20), ("exposure", 3),
+    ("detect, %", 7), ("calibrating", 12), ("pretrain", 10), ("untagged", 60), ("train", 20), ("exposure", 3),
     ("exposure", 3), ("unprotected", 49), ("exposure", 3), ("secrets attacked", 8), ("secrets attacked", 1),
     ("secrets attacked", 4), ("secrets attacked", 4), ("k-extraction, start model", 4),
 )  # fmt: skip

@@ -40,7 +40,7 @@ def assemble(
     """
     layout = corpus.layout_around(labels.spans())
     held = labels.held(layout, corpus.contents)
-    replaced = _redacted(config, corpus, redaction) if redaction is not None else {}
+    replaced = _redacted(config, redaction) if redaction is not None else {}
     fate = disposition_of(config, corpus, layout, found, labels, held)
     graph = SecretGraph(
         examples=examples_of(corpus, layout, np.flatnonzero(fate.kept)),
@@ -171,17 +171,13 @@ def _in_examples(
     return frame.filter(pl.Series(fate.kept[chunk], dtype=pl.Boolean)).unique().sort(pl.all())
 
 
-def _redacted(config: HushConfig, corpus: Corpus, redaction: Redaction) -> dict[str, pl.DataFrame]:
+def _redacted(config: HushConfig, redaction: Redaction) -> dict[str, pl.DataFrame]:
     """The frames of the redacted secrets and of their values."""
-    files = np.bincount(corpus.blob, minlength=len(corpus.contents))
-    places = np.bincount(
-        redaction.number, weights=files[redaction.blob], minlength=len(redaction.secrets)
-    ).astype(np.int64)
     rows = []
-    for number, secret in enumerate(redaction.secrets):
+    for number, (secret, times) in enumerate(zip(redaction.secrets, redaction.times.tolist(), strict=True)):
         one, entry = secret.detected, config.secrets[secret.detected.entry]
         prior = config.prior(entry, one.bits)
-        rows.append((number, entry.kind, one.name, prior, int(places[number]), one.provenance))
+        rows.append((number, entry.kind, one.name, prior, times, one.provenance))
     values = [(n, s.value) for n, s in enumerate(redaction.secrets) if s.value is not None]
     return {
         "redacted": pl.DataFrame(rows, schema=REDACTED, orient="row"),

@@ -29,7 +29,7 @@ def coverage_of(
 ) -> dict[str, Any]:
     """JSON-able: `repositories` (and tables) by label, `secrets` by the id of the entry."""
     secrets = _secrets(config, found, held, fate)
-    for entry, facts in _redacted(config, corpus, redaction).items():
+    for entry, facts in _redacted(config, redaction).items():
         secrets[entry] |= facts
     return {"repositories": _repositories(corpus, layout, fate), "secrets": secrets}
 
@@ -146,17 +146,13 @@ def _secrets(
     return report
 
 
-def _redacted(config: HushConfig, corpus: Corpus, redaction: Redaction | None) -> dict[str, dict[str, int]]:
-    """By entry: how many secrets were redacted, and in how many places of files a placeholder represents one."""
+def _redacted(config: HushConfig, redaction: Redaction | None) -> dict[str, dict[str, int]]:
+    """By entry: how many secrets were redacted, and in how many places of files a placeholder represents each."""
     secrets, places = Counter[int](), Counter[int]()
     if redaction is not None:
-        entry_of = np.array([one.detected.entry for one in redaction.secrets], dtype=np.int64)
-        secrets.update(entry_of.tolist())
-        files = np.bincount(corpus.blob, minlength=len(corpus.contents))[redaction.blob]
-        where = np.stack([entry_of[redaction.number], redaction.blob, redaction.start], axis=1)
-        _, first = np.unique(where, axis=0, return_index=True)
-        for entry, times in zip(where[first, 0].tolist(), files[first].tolist(), strict=True):
-            places[entry] += times
+        for secret, times in zip(redaction.secrets, redaction.times.tolist(), strict=True):
+            secrets[secret.detected.entry] += 1
+            places[secret.detected.entry] += times
     return {
         secret.id: {"redacted_secrets": secrets[entry], "redacted_places": places[entry]}
         for entry, secret in enumerate(config.secrets)

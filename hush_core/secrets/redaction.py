@@ -71,6 +71,13 @@ class Redaction:
     start: np.ndarray
     slow: list[int]
 
+    @property
+    def times(self) -> np.ndarray:
+        """(len(secrets),) int64: in how many places of files a placeholder represents each. Secrets that overlap
+        share a placeholder, which counts for each of them."""
+        files = np.bincount(self.corpus.blob, minlength=len(self.corpus.contents))[self.blob]
+        return np.bincount(self.number, weights=files, minlength=len(self.secrets)).astype(np.int64)
+
 
 def redacted_numbers(config: HushConfig, found: Sequence[DetectedSecret]) -> frozenset[int]:
     """The secrets of entries with `protect: redact`; what was not scanned holds none to replace."""

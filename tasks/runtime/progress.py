@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import ParamSpec, TypeVar
 
 from hush_core.errors import HushError
-from hush_core.progress import Progress, WholeJob
+from hush_core.progress import PERCENT, Progress, WholeJob
 from tasks.runtime.full_disk import ask_once, is_full
 from tasks.runtime.steps import STOPPING, run_logger
 
@@ -39,15 +39,35 @@ class Pace:
     def __init__(self, now: float, done: int) -> None:
         self._since, self._from = now, done
 
-    def words(self, now: float, done: int, total: int) -> str:
-        """` (rate, time left)`; empty before a second has passed, or a step."""
+    def words(self, now: float, done: int, total: int, *, rated: bool = True) -> str:
+        """` (rate, time left)`, the rate only of what is `rated`; empty before a second has passed, or a step."""
         taken, steps = now - self._since, done - self._from
         if taken < 1 or steps < 1:
             return ""
         rate = steps / taken
         each = f"{rate:.3g} a second" if rate >= 1 else f"{1 / rate:.3g} s each"
-        left = "" if done >= total else f", {time_in_words((total - done) / rate)} left"
-        return f" ({each}{left})"
+        left = "" if done >= total else f"{time_in_words((total - done) / rate)} left"
+        said = ", ".join(part for part in (each if rated else "", left) if part)
+        return f" ({said})" if said else ""
+
+
+class Lines:
+    """How far each stage is, in a line: its first and its last state, and every ten seconds between."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, float] = {}
+        self._paces: dict[str, Pace] = {}
+
+    def of(self, now: float, stage: str, done: int, total: int) -> str:
+        """Empty where nothing is to be done, and where the last line is not ten seconds old."""
+        pace = self._paces.setdefault(stage, Pace(now, done))
+        recent = stage in self._shown and now - self._shown[stage] < EVERY_SECONDS
+        if not total or (recent and done < total):
+            return ""
+        self._shown[stage] = now
+        if stage.endswith(PERCENT):
+            return f"{stage.removesuffix(PERCENT)}: {done} %{pace.words(now, done, total, rated=False)}"
+        return f"{stage}: {done} of {total}{pace.words(now, done, total)}"
 
 
 def time_in_words(seconds: float) -> str:
@@ -69,9 +89,7 @@ def progress_log() -> Progress:
     In the main thread it sends this process one SIGINT when the flow run is suspended: training ends after
     the round with a checkpoint, all else at once. `suspendable` then says why.
     """
-    logger = run_logger()
-    shown: dict[str, float] = {}
-    paces: dict[str, Pace] = {}
+    logger, lines = run_logger(), Lines()
     told = False
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -89,14 +107,11 @@ def progress_log() -> Progress:
         for job in WHOLE:
             share, left = job.done(stage, done, total), job.seconds_left(now)
             for screen in SCREENS:
-                screen("whole job, %", int(100 * share), 100)
+                screen("whole job" + PERCENT, int(100 * share), 100)
             if left is not None:
                 of_all = f"; whole job {share:.0%}, about {time_in_words(left)} left"
-        pace = paces.setdefault(stage, Pace(now, done))
-        if stage not in shown or done >= total or now - shown[stage] >= EVERY_SECONDS:
-            shown[stage] = now
-            said = pace.words(now, done, total) + of_all
-            logger.info("%s: %d of %d%s", stage, done, total, said, extra=A_LINE)
+        if line := lines.of(now, stage, done, total):
+            logger.info("%s%s", line, of_all, extra=A_LINE)
 
     return progress
 

@@ -11,7 +11,7 @@ from terminal import shown
 from waiting import PATIENCE
 
 from hush_core.progress import WholeJob
-from tasks.runtime.progress import Pace, time_in_words
+from tasks.runtime.progress import Lines, Pace, time_in_words
 
 PROGRAM = """
 from tasks.runtime.environment import prepare_environment
@@ -69,6 +69,23 @@ def test_the_pace_is_of_what_was_done_since_it_was_heard_of():
     assert pace.words(110.0, 920, 1000) == " (2 a second, 40 s left)"
     assert pace.words(110.0, 902, 1000) == " (5 s each, 8 min 10 s left)"
     assert pace.words(150.0, 1000, 1000) == " (2 a second)"
+
+
+def test_a_stage_has_a_line_first_last_and_every_ten_seconds():
+    lines = Lines()
+    told = [lines.of(now, "train", now, 40) for now in (0, 5, 12, 15, 40)]
+    assert [bool(line) for line in told] == [True, False, True, False, True]
+    assert told[2] == "train: 12 of 40 (1 a second, 28 s left)"
+    assert not lines.of(41, "detect", 0, 0), "nothing to do is no progress"
+
+
+def test_a_share_has_no_rate():
+    lines = Lines()
+    assert [lines.of(now, "read, %", now, 100) for now in (0, 25)] == [
+        "read: 0 %",
+        "read: 25 % (1 min 15 s left)",
+    ]
+    assert lines.of(90, "read, %", 100, 100) == "read: 100 %"
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,8 @@ def test_overlaps_and_values_in_values_become_one_placeholder(run, literals):
     assert got["both.txt"] == b"k=[REDACTED]; [REDACTED]\n"
     held = dict(zip(result.redacted["redacted_id"], result.redacted["places"], strict=True))
     assert held == {0: 3, 1: 6, 2: 2, 3: 3}  # the second is too short to be sought in base64
+    reported = sum(entry["redacted_places"] for entry in result.coverage["secrets"].values())
+    assert reported == sum(held.values()), "the coverage report and the certificate's table differ"
     at = result.redactions.join(result.examples, on="example_id", suffix="_x")
     assert all(t[a:b] == PLACEHOLDER for t, a, b in at.select("text", "start", "end").iter_rows())
 

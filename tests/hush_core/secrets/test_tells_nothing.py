@@ -74,7 +74,7 @@ def test_nothing_to_do_reads_as_all_that_was_to_do():
     step = in_percent(lambda *one: told.append(one))
     for done, total in ((0, 0), (0, 0), (3, 7), (7, 7)):
         step("detect", done, total)
-    assert told == [("detect", share, 100) for share in (0, 100, 42, 100)]
+    assert told == [("detect, %", share, 100) for share in (0, 100, 42, 100)]
 
 
 @pytest.mark.parametrize("kind", ["patterns", "rare_words"])
