@@ -5,11 +5,10 @@ cannot be scanned is dropped from training and counted. No frame but `examples` 
 no name holds a value: names carry an HMAC-SHA256 under a key that stays outside the artifacts.
 """
 
-import gc
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from hush_core.corpus import CleanView, Corpus, ReadOptions, read_corpus
 from hush_core.corpus.tables import table_digest
 from hush_core.errors import InputError
 from hush_core.files import private_folder
+from hush_core.memory import freed_at_once
 from hush_core.progress import Progress
 from hush_core.secrets.assembly import assemble
 from hush_core.secrets.detectors.base import DetectedSecret
@@ -30,7 +30,6 @@ from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.documentation import DECIDED, leave_out_documentation
 from hush_core.secrets.fingerprints import SCHEMA as FINGERPRINTS
 from hush_core.secrets.fingerprints import fingerprints
-from hush_core.secrets.freed_memory import freed_at_once
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.priors import published_bits
@@ -101,7 +100,6 @@ def extract(
     late = _after_redaction(config)
     with ExitStack() as stack:
         stack.enter_context(freed_at_once())
-        stack.enter_context(_few_collections())
         corpus = stack.enter_context(read_corpus(*reading))
         found: list[DetectedSecret] = []
         labels, values, redaction, sought, cut = LabelTable(), Values(), None, (0, 0), 0
@@ -146,23 +144,6 @@ def _note_left_out(
         documented.setdefault(entry, {})[DECIDED] = sorted(names)
     for entry, states in documented.items():
         coverage["secrets"][entry]["documentation"] = states
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """What lives before is not searched for garbage, and what is made seldom: an extraction makes millions of small
-    objects and hardly a circle, and a tenth of its time went into looking for some."""
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(*_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
-
-
-_THRESHOLDS = 50_000, 20, 20
 
 
 def _after_redaction(config: HushConfig) -> list[int]:

@@ -3,18 +3,15 @@
 `frozen` says which parameters the certified rounds leave as they are. The noise of a round has length σC√d over d
 trained numbers, and the clipped sum at most BC whatever d is: fewer trained numbers take up less noise.
 
-`steady_memory` stops what the interpreter and the C library would do between the steps, and need not. Clipping
+`kept_for_reuse` stops what the interpreter and the C library would do between the steps, and need not. Clipping
 makes thousands of small objects a micro-batch: every so often Python's collector walks all objects of the process
 for them, transformers' and torch's own among them, and finds nothing. And glibc hands large blocks back as soon as
 they are freed, to have them zeroed page by page when the next micro-batch asks for them. What both cost:
 docs/training.md, "What it costs".
 """
 
-import ctypes
-import gc
 import logging
 import signal
-import sys
 import threading
 import time
 import warnings
@@ -31,6 +28,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import nn
 
 from hush_core.errors import InputError
+from hush_core.memory import kept_for_reuse
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import Rounds
 
@@ -58,7 +56,7 @@ def run_rounds(module: pl.LightningModule, rounds: Rounds, root: Path, finished:
             **parallel,
         )
         try:
-            with steady_memory():
+            with kept_for_reuse():
                 trainer.fit(module, train_dataloaders=rounds.loader())
         except SIGTERMException:  # Lightning's answer to a SIGTERM, between two rounds
             pass
@@ -176,39 +174,3 @@ def threads_for(operations: float) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(most)
-
-
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
-"""mallopt's parameters (malloc.h): at how much free memory the heap shrinks, how many blocks lie outside."""
-_STEADY = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}
-"""Never, none."""
-_DEFAULT = {_TRIM_THRESHOLD: 1 << 26, _MMAP_MAX: 1 << 16}
-"""The heap's limit as glibc sets it by itself once blocks of 32 MiB were freed; the number from mallopt(3)."""
-
-
-@contextmanager
-def steady_memory() -> Iterator[None]:
-    """Around a training loop: what lives before it is not searched for garbage, and freed memory is kept for reuse.
-
-    New objects are collected as ever. Afterwards freed memory goes back to the system. Where the C library is not
-    glibc, memory is left to it.
-    """
-    gc.freeze()
-    libc = _glibc()
-    for parameter, value in _STEADY.items() if libc else ():
-        libc.mallopt(parameter, value)
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        for parameter, value in _DEFAULT.items() if libc else ():
-            libc.mallopt(parameter, value)
-        if libc:
-            libc.malloc_trim(0)
-
-
-def _glibc() -> ctypes.CDLL | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    libc = ctypes.CDLL(None)
-    return libc if hasattr(libc, "gnu_get_libc_version") else None

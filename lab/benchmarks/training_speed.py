@@ -4,8 +4,8 @@
     python lab/benchmarks/training_speed.py --quick                         # a minute, no memory
 
 A step: forward, backward, clip, accumulate over the micro-batches of a logical batch, noise, AdamW. All but
-the non-private step run as hush trains (`steady_memory`: freed memory is kept, the collector does not walk what was
-there before); that one runs as PyTorch does by default, and as hush trains besides. The steps
+the non-private step run as hush trains (`kept_for_reuse`: freed memory is kept, and no collection of garbage
+looks at what was there before); that one runs as PyTorch does by default, and as hush trains besides. The steps
 take turns in one process; medians of --repeats (peers: of up to --peer-repeats); with one thread of CPU time,
 so that a busy machine does little harm. GPT-2 small has T = 128 and micro-batches of 4: the peers run
 there with --full only.
@@ -54,7 +54,7 @@ from training_shapes import (
     shapes,
 )
 
-from hush_core.training.loop import steady_memory
+from hush_core.memory import kept_for_reuse
 from hush_core.training.placement import same_kernels
 
 WRONG = 2e-3
@@ -125,7 +125,7 @@ def measure_times(
             if turn >= repeats[name] or (name not in OURS and spent > PEER_SECONDS):
                 continue
             marks: list[object] = []
-            memory = nullcontext() if name == PLAIN else steady_memory()
+            memory = nullcontext() if name == PLAIN else kept_for_reuse()
 
             def stamped(marks: list[object] = marks) -> Iterator[Tokens]:
                 for batch in batches:

@@ -21,9 +21,9 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from hush_core.config import ByteGptModel, LoraConfig
+from hush_core.memory import kept_for_reuse
 from hush_core.training import LanguageModel, SecureGaussian, byte_gpt, clipped_gradient_sum, with_lora
 from hush_core.training.data import MicroBatch, Shown
-from hush_core.training.loop import steady_memory
 from hush_core.training.module import make_optimizer
 from hush_core.training.noise import add_noise, clip_within_grid, grid_step
 from hush_core.training.rounds import fixed_batches
@@ -139,7 +139,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     found = []
-    with steady_memory():
+    with kept_for_reuse():
         for name, model in models(asked.tokens).items():
             if asked.models and name not in asked.models:
                 continue

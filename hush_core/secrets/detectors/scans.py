@@ -23,8 +23,8 @@ import polars as pl
 
 from hush_core.corpus import BlobStore, Corpus
 from hush_core.files import private_folder, whole_file
+from hush_core.memory import give_back
 from hush_core.progress import waited
-from hush_core.secrets.freed_memory import TRIM_BATCHES, give_back
 
 SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
 """A row a finding; a content without any has one row of nulls."""
@@ -47,6 +47,8 @@ Row = TypeVar("Row")
 BATCH_BYTES = 1 << 21
 AHEAD = 8
 """Batches a thread that may wait to be taken: what is found is held, never the text."""
+TRIM_BATCHES = 8
+"""After so many batches what lies free between others goes back to the system: 50 MB after celery's search."""
 
 
 def looked_at(
