@@ -6,6 +6,8 @@ before Prefect and MLflow are imported.
 
 from __future__ import annotations
 
+import atexit
+import gc
 from typing import Annotated
 
 import typer
@@ -48,6 +50,7 @@ def hush(
 
 
 def main() -> None:
+    atexit.register(gc.freeze)  # as the last: else Python looks for garbage among all libraries, for two seconds
     with command_line.exit_status():
         command_line.parsed(app)
 
