@@ -54,6 +54,7 @@ def test_every_field_reaches_the_processes_one_that_is_added_too(tmp_path):
         for name in ("texts", "public", "untagged", "validation"):
             read, written = (list(map(texts_of_item, getattr(one, name, ()))) for one in (theirs, mine))
             assert read == written
+    assert len(got.texts) == len(TEXTS) and got.texts[2] == TEXTS[2]
     assert [ends_of(text) for text in got.others.validation] == [ends_of(text) for text in TEXTS[:2]]
     assert got.plan.digest == given.plan.digest and got.plan.certificates.equals(given.plan.certificates)
     assert got.plan.method == "kl" and not got.plan.rates.flags.writeable  # checked and closed again

@@ -28,21 +28,25 @@ def make_plan(rounds=ROUNDS, noise=0.5):
     return ProtectionPlan(np.full(40, 0.1), noise, rounds, 4, 1.0, "best", pl.DataFrame())
 
 
-def config(every=5):
-    return TrainConfig(rounds=ROUNDS, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=every)
+def config(**more):
+    given = {"rounds": ROUNDS, "batch": 4, "learning_rate": 1e-2, "micro_batch": 4, "checkpoint_every": 5}
+    return TrainConfig(**given | more)
 
 
 def test_dying_between_count_and_step_loses_the_round_not_the_count(tmp_path):
+    settings = config(schedule="linear")
     with dying(12, counted=True):
-        fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+        fit_private(make_plan(), TEXTS, tiny(), settings, tmp_path)
     rows = []
     watch = lambda row: rows.append((dict(row), lines(tmp_path)))  # noqa: E731
-    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path, watch=watch)
+    fitted = fit_private(make_plan(), TEXTS, tiny(), settings, tmp_path, watch=watch)
     assert (fitted.rounds_released, lines(tmp_path)) == (ROUNDS, ROUNDS)
     assert [row for row, _ in rows] == fitted.log[-len(rows) :]
     assert [counted for _, counted in rows] == [*range(14, ROUNDS + 1)]  # seen as it is made, not at the end
     assert fitted.rounds_applied == ROUNDS - 3  # rounds 10, 11 (after the checkpoint) and 12 are lost
     assert [row["round"] for row in fitted.log] == [*range(10), *range(13, ROUNDS)]
+    for row in fitted.log:  # the rate is that of the release's number
+        assert row["learning_rate"] == pytest.approx(1e-2 * (1 - row["round"] / ROUNDS))
 
 
 @pytest.mark.parametrize("signals", [1, 2])
@@ -90,8 +94,8 @@ def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypa
     monkeypatch.chdir(cwd)
     calls = []
     fitted = fit_private(
-        make_plan(), TEXTS, tiny(), config(), tmp_path / "w", lambda *args: calls.append(args)
-    )
+        make_plan(), TEXTS, tiny(), config(evaluate_every=1), tmp_path / "w", lambda *args: calls.append(args)
+    )  # of no public text: there is no loss to tell
     assert calls == [("train", k + 1, ROUNDS) for k in range(ROUNDS)]
     assert fitted.log == [{"round": k, "learning_rate": 1e-2} for k in range(ROUNDS)]
     fit_plain(TEXTS, tiny(), steps=2, batch=4, learning_rate=1e-3)
