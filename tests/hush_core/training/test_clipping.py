@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from architecture_sweep import loop, row_of
+from sizes import seeds
 from torch import nn
 from torch.nn import functional
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -170,6 +171,23 @@ def test_no_single_example_releases_more_than_the_clip_norm(case, clip):
         got = clipped_gradient_sum(model, row_of(batch, i), losses=losses, clip_norm=clip, scale=scale)
         released = math.sqrt(sum(float(g.double().square().sum()) for g in got.gradients.values()))
         assert released <= clip
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_cancellation_in_a_ghost_norm_never_under_counts(seed):
+    """Tokens whose gradients cancel: a ghost norm in fp32 has no correct digit there, and may be 0."""
+    torch.manual_seed(seed)
+    layer, plane, spread = nn.Linear(64, 64, bias=False), torch.randn(2, 64), torch.randn(8, 2)
+    x = (spread @ plane).unsqueeze(0)
+    null = torch.linalg.svd(spread.T, full_matrices=True).Vh[2]  # Σ null_t x_t = 0 up to fp32
+    weight = torch.randn(64)
+
+    def losses(model, x):
+        return ((model(x) @ weight) * null).sum(1) * 1e4
+
+    assert not norms.keeps_instance(layer.weight.shape, 8)
+    got = clipped_gradient_sum(layer, x, losses=losses, clip_norm=1e-3)
+    assert float(got.gradients["weight"].double().norm()) <= 1e-3
 
 
 def test_nothing_outlives_the_call():
