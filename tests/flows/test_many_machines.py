@@ -13,7 +13,8 @@ from importlib.util import find_spec
 
 import polars as pl
 import pytest
-from jobs import CONFIG, ROOT, Job
+from fresh_process import ROOT
+from jobs import CONFIG, Job
 from local_servers import free_port
 from object_server import InBucket, InFolder, object_server
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -163,24 +163,38 @@ def make(kind: str, name: str, objective: str, folder: Path) -> str | None:
 def reference(model: LanguageModel, batch: MicroBatch, clip: float) -> tuple[torch.Tensor, dict]:
     """Norms (B,) and clipped sums, one example at a time by plain autograd, in float64 where that runs."""
     with suppress(RuntimeError, TypeError):
-        norms, sums = _loop(model, copy.deepcopy(model.network).double(), batch, clip)
+        norms, sums = loop(copy.deepcopy(model.network).double(), model.losses, batch, clip)
         if bool(norms.isfinite().all()):
             return norms, sums
-    return _loop(model, model.network, batch, clip)
+    return loop(model.network, model.losses, batch, clip)
 
 
-def _loop(model: LanguageModel, network: nn.Module, batch: MicroBatch, clip: float) -> tuple:
-    named = {n: p for n, p in network.named_parameters() if p.requires_grad}
-    sums, norms = {n: torch.zeros_like(p, dtype=torch.float64) for n, p in named.items()}, []
-    for i in range(len(batch.inputs)):
-        loss = model.losses(network, alone(batch, i)).sum()
-        grads = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
-        grads = [torch.zeros_like(p) if g is None else g for g, p in zip(grads, named.values(), strict=True)]
-        norms.append(math.sqrt(sum(float(g.double().square().sum()) for g in grads)))
-        if math.isfinite(norms[-1]):  # one that is not adds nothing
-            for n, g in zip(named, grads, strict=True):
-                sums[n] += g.double() * min(1.0, clip / max(norms[-1], 1e-30))
+def loop(network: nn.Module, losses: Callable, batch: tuple, clip: float, scale=None) -> tuple:
+    """Norms (B,) and clipped sums of a network as it is; each gradient is scaled before it is clipped."""
+    norms, sums = [], {}
+    for i in range(len(batch[0])):
+        grads = {n: g.double() for n, g in gradients(network, losses, row_of(batch, i)).items()}
+        if scale is not None:
+            grads = {n: scale.scaled(n, g) for n, g in grads.items()}
+        norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads.values())))
+        factor = min(1.0, clip / max(norms[-1], 1e-30))
+        for n, g in grads.items():
+            part = g * factor if math.isfinite(norms[-1]) else torch.zeros_like(g)  # else it adds nothing
+            sums[n] = sums[n] + part if n in sums else part
     return torch.tensor(norms, dtype=torch.float64), sums
+
+
+def row_of(batch: tuple, i: int) -> tuple:
+    """A batch of one example, without its padding."""
+    return alone(batch, i) if isinstance(batch, MicroBatch) else tuple(part[i : i + 1] for part in batch)
+
+
+def gradients(network: nn.Module, losses: Callable, batch: tuple) -> dict[str, torch.Tensor]:
+    """By plain autograd, of the sum of the losses; 0 for a parameter without a use."""
+    named = {n: p for n, p in network.named_parameters() if p.requires_grad}
+    found = torch.autograd.grad(losses(network, batch).sum(), list(named.values()), allow_unused=True)
+    pairs = zip(named.items(), found, strict=True)
+    return {n: torch.zeros_like(p) if g is None else g for (n, p), g in pairs}
 
 
 def errors(model: LanguageModel) -> dict:

@@ -18,7 +18,6 @@ PER_START, PER_CALL, LONG = 512, 1 << 18, 4096
 """Most steps from one start of a search; of one match on `LONG` characters (a quadratic one takes 16 million)."""
 _UNIVERSE = frozenset(range(0x300)) | {-1}  # -1: all characters beyond
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
-_END = (op.AT_END_STRING,)
 _UNROLLED = 16
 
 # A sequence is None (the end) or (item, the rest). An item is (opcode, argument, ignores case).

@@ -8,14 +8,13 @@ import string
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import warm
+from fresh_process import environment
 from local_servers import answers, free_port, stop
 from template import copy_home
 from waiting import PATIENCE, until
 
-ROOT = Path(__file__).parents[2]
 ALPHABET = string.ascii_letters + string.digits
 CONFIG = """\
 version: 1
@@ -93,7 +92,7 @@ class Job:
 
     @property
     def environment(self):
-        return {**_environment(self.home), "COLUMNS": "120", **self.server}
+        return {**environment(self.home), "COLUMNS": "120", **self.server}
 
     @contextmanager
     def served(self, *, services=False):
@@ -137,32 +136,27 @@ class Job:
         return sorted(int(v.version) for v in MlflowClient(uri, uri).search_model_versions())
 
 
-def _environment(home):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    return {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}
-
-
 @contextmanager
 def prefect_server(home):
     """The API of a Prefect server of its own, in a new home that has the tables."""
     copy_home(home, _make_home)
-    with _prefect(home, _environment(home)) as url:
+    with _prefect(home, environment(home)) as url:
         yield url
 
 
 @contextmanager
-def _prefect(home, environment, *, services=False):
+def _prefect(home, given, *, services=False):
     """The API of a Prefect server on the database of a home."""
     from tasks.runtime.environment import Home, settings
 
-    environment = {**environment, **settings(Home(home).create())}
+    given = {**given, **settings(Home(home).create())}
     port = free_port()
     address = ["--host", "127.0.0.1", "--port", str(port)]
     if not services:
         address.append("--no-services")
     with open(os.devnull, "w") as file:
         quiet = (file.fileno(), file.fileno())
-        child = warm.start("prefect", ["server", "start", *address], cwd=home, env=environment, streams=quiet)
+        child = warm.start("prefect", ["server", "start", *address], cwd=home, env=given, streams=quiet)
     url = f"http://127.0.0.1:{port}/api"
     try:
         until(lambda: answers(f"{url}/health"), "Prefect", child, pause=0.2)
@@ -173,7 +167,7 @@ def _prefect(home, environment, *, services=False):
 
 def _make_home(home):
     """By what makes it for a user: a start of Prefect's server, hush's own of its rules."""
-    given = _environment(home)
+    given = environment(home)
     with _prefect(home, given, services=True):
         pass
     subprocess.run(

@@ -1,10 +1,13 @@
-"""Processes on loopback for tests: a port, an answer, an end."""
+"""Processes on loopback for tests: a port, an answer, an end; and a web server that answers as a test says."""
 
 import os
 import signal
 import socket
 import subprocess
+import threading
 import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -48,3 +51,31 @@ def answers(url):
             return answer.status == 200
     except OSError:
         return False
+
+
+@contextmanager
+def serving(answer):
+    """Its address. `answer(request)` is given a handler with the request's `body`, and gives the status, what is
+    said and further headers."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, said, headers = answer(self)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(said))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()

@@ -36,8 +36,8 @@ def use(monkeypatch, storage, root):
 class ObjectServer:
     """A server that can be stopped; what it held is gone with it."""
 
-    def __init__(self):
-        self.port = free_port()
+    def __init__(self, port=None):
+        self.port = port or free_port()
         self.environment = {**LOGIN, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
 
     def start(self):

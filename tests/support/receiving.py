@@ -4,9 +4,9 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from local_servers import serving
 
 KEY = bytes(range(32))
 
@@ -16,33 +16,19 @@ class Receiver:
 
     def __init__(self):
         self.status, self.before = 204, None
-        self.came, self.taken, self.ports = [], {}, None
+        self.came, self.taken = [], {}
 
     @contextmanager
     def listening(self):
-        receiver = self
+        def answer(request):
+            self.take(request.path, dict(request.headers), request.body)
+            if self.before:
+                self.before()
+            return self.status, b"", {"Location": f"{address}/elsewhere"}
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.take(self.path, dict(self.headers), body)
-                if receiver.before:
-                    receiver.before()
-                self.send_response(receiver.status)
-                self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-            self.url = f"http://127.0.0.1:{server.server_port}/hook/t0ken"
-            try:
-                yield self
-            finally:
-                server.shutdown()
+        with serving(answer) as address:
+            self.url = f"{address}/hook/t0ken"
+            yield self
 
     def take(self, path, headers, body):
         headers = {name.lower(): value for name, value in headers.items()}

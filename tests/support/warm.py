@@ -6,7 +6,7 @@ every test process, and that fork for every command: environment, folder, stream
 handlers are those of a new process. What is different: the hash seed is the same for all commands of a run, and
 a library is there before its settings are; Prefect's are read again; flows send no heartbeats.
 
-Tests that kill or interrupt, look at what is imported, or begin from nothing on purpose call `subprocess` instead.
+Tests that interrupt, look at what is imported, or begin from nothing on purpose call `subprocess` instead.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from pathlib import Path
 from template import SHARED
 
 ROOT = Path(__file__).parents[2]
+PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "support")))
+"""The PYTHONPATH of a command that is a module of tests."""
 OURS = ("flows", "hush", "hush_core", "lab", "tasks", "prctl")
 CORE = (
     "accounting", "auditing", "certificate", "config", "corpus", "history", "mechanisms", "plan", "secrets",

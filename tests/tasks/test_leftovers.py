@@ -8,9 +8,9 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 
 import pytest
+import warm
 from fresh_process import environment, run
 from jobs import Job
 from orchestrator import servers_of
@@ -41,6 +41,10 @@ with Store(home.store).scratch() as folder:
 """
 
 
+AWAY = "http://127.0.0.1:9/api"
+"""An orchestrator that would not answer."""
+
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A home that this process has too, with its own tracker; the orchestrator is one that would not answer."""
@@ -51,7 +55,7 @@ def place(tmp_path, monkeypatch):
     uri = f"sqlite:///{home.mlflow_database}"
     monkeypatch.setenv("HUSH_HOME", str(home.root))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    monkeypatch.setenv("PREFECT_API_URL", AWAY)
     mlflow.set_tracking_uri(uri)
     return home
 
@@ -62,21 +66,24 @@ def begin(place):
     children = []
 
     def start():
-        given = environment(place.root, PREFECT_API_URL="http://127.0.0.1:9/api")
-        child = subprocess.Popen([sys.executable, "-c", WORK], env=given, stdout=subprocess.PIPE, text=True)
+        reading, writing = os.pipe()
+        given = environment(place.root, PYTHONPATH=warm.PATHS, PREFECT_API_URL=AWAY)
+        child = warm.start("coded", [WORK], cwd=place.root, env=given, streams=(writing, 2))
+        os.close(writing)
         children.append(child)
-        assert child.stdout.readline() == "inside\n"
+        with open(reading) as said:
+            assert said.readline() == "inside\n"
         return child
 
     yield start
     for child in children:
-        child.kill()
-        child.wait()
+        kill(child)
 
 
 def kill(child):
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    if child.poll() is None:
+        os.kill(child.pid, signal.SIGKILL)
+    child.wait(PATIENCE)
 
 
 def statuses(place):
@@ -112,7 +119,8 @@ def test_a_killed_process_is_swept_and_a_living_one_is_not_touched(place, begin)
 
 def test_a_process_that_ends_by_itself_leaves_nothing(place):
     code = WORK.replace("time.sleep(3600)", "return")
-    subprocess.run([sys.executable, "-c", code], env=environment(place.root), check=True, timeout=600)
+    done = warm.run("coded", [code], env=environment(place.root, PYTHONPATH=warm.PATHS))
+    assert done.returncode == 0, done.stderr
     assert statuses(place) == ["FINISHED"] and sweep(place) == 0
     assert not list((place.root / "run").iterdir()) and not list((place.store / "tmp").iterdir())
 

@@ -1,13 +1,12 @@
 """A tracker or an orchestrator that is not there is told in seconds, in one line, without its login."""
 
-import http.server
 import shutil
 import socket
 import sqlite3
-import threading
 from contextlib import contextmanager
 
 import pytest
+from local_servers import serving
 from template import copy_tracker
 
 from hush_core.errors import InputError
@@ -19,29 +18,18 @@ CHECKS = {
 }
 
 
-@contextmanager
 def answering(body, status=200, login=None, location=None, seen=None):
     """A web server on loopback that says the same to everybody: what is there instead of the one we want. `login`:
     the only header of authorization that it lets in. `seen`: a list of those that come."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            if seen is not None:
-                seen.append(self.headers["Authorization"])
-            out = login is not None and self.headers["Authorization"] != login
-            self.send_response(401 if out else status)
-            if location:
-                self.send_header("Location", location)
-            self.end_headers()
-            self.wfile.write(b"" if out else body)
+    def answer(request):
+        given = request.headers["Authorization"]
+        if seen is not None:
+            seen.append(given)
+        headers = {"Location": location} if location else {}
+        return (status, body, headers) if login in (None, given) else (401, b"", headers)
 
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    return serving(answer)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from hush_core.config import HuggingFaceModel, LoraConfig
 from hush_core.errors import InputError
 from hush_core.training import clipped_gradient_sum, open_model, with_lora
 from hush_core.training.data import MicroBatch
+from hush_core.training.independence import check_model
 from hush_core.training.layers import embedding_scale, is_scaling
 
 NAMES = [*CAUSAL, *MASKED]
@@ -35,6 +36,7 @@ def clipped(model, batch, clip):
 @pytest.mark.parametrize("name", NAMES)
 def test_full_fine_tuning(name, tmp_path):
     model = tiny_model(tmp_path, name)
+    check_model(model)
     batch = batch_of(model)
     norms, sums = reference(model, batch, 0.5)
     got = clipped(model, batch, 0.5)

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from architecture_sweep import gradients
 from private_runs import TEXTS as TAGGED
 from private_runs import UNTAGGED, dying, tiny
 
@@ -46,11 +47,8 @@ def moments(model, texts):
     sequences = model.encode(texts)[0]
     for row in sequences:
         shown = model.objective.collate([model.objective.show(row, np.random.default_rng(0))])
-        model.network.zero_grad()
-        model.losses(model.network, shown).sum().backward()
-        for name, p in model.network.named_parameters():
-            found[name] += p.grad.double().square() / len(sequences)
-    model.network.zero_grad()
+        for name, gradient in gradients(model.network, model.losses, shown).items():
+            found[name] += gradient.double().square() / len(sequences)
     return found
 
 

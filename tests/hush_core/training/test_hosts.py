@@ -1,4 +1,4 @@
-"""Two network namespaces as two machines: one model to the bit; and machines that cannot be, or do not come.
+"""A network namespace as a second machine: one model to the bit; and machines that cannot be, or do not come.
 
 A whole job on two machines, stopped and killed: `tests/flows/test_huggingface_job.py`. Needs root and `ip`
 (iproute2); skipped visibly otherwise.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
+from machines import ip, second_machine
 from private_runs import tiny
 from tiny_models import write_model
 from torch import distributed
@@ -42,53 +42,33 @@ ROUNDS = 12
 TEXTS = [b"def step(v): return v + %d" % i for i in range(24)]
 
 
-def ip(*words, check=True):
-    return subprocess.run(["ip", *words], check=check, capture_output=True, timeout=600)
-
-
-@pytest.fixture(scope="module")
-def machines():
-    """Two namespaces, joined by a wire that each calls `wire`; the loopback interfaces are down."""
-    names = [f"hush{os.getpid()}{side}" for side in "ab"]
-    ends = [f"h{os.getpid()}{side}"[-15:] for side in "ab"]
-    if shutil.which("ip") is None or os.getuid() or ip("netns", "add", names[0], check=False).returncode:
-        pytest.skip("needs root and ip netns")
-    try:
-        ip("netns", "add", names[1])
-        ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
-        for place, (name, end) in enumerate(zip(names, ends, strict=True), 1):
-            ip("link", "set", end, "netns", name, "name", "wire")
-            ip("-n", name, "address", "add", f"10.231.7.{place}/24", "dev", "wire")
-            ip("-n", name, "link", "set", "wire", "up")
-        yield [["ip", "netns", "exec", name] for name in names]
-    finally:
-        for name in names:
-            ip("netns", "del", name, check=False)
-
-
 @pytest.mark.slow
-def test_two_machines_equal_one_to_the_bit(tmp_path, machines):
+def test_two_machines_equal_one_to_the_bit(tmp_path):
     """The ranks of `test_processes.both`, with its keys, batches and an empty batch among them."""
     write_model(tmp_path / "bert", "bert")
     support = str(Path(__file__).parents[2] / "support")
-    env = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "wire"}
+    env = os.environ | {"OMP_NUM_THREADS": "1", "LOCAL_RANK": "0"}
     env["PYTHONPATH"] = os.pathsep.join([support, *filter(None, [env.get("PYTHONPATH")])])
     case, runs = "gpt adamw", [(count, rank) for count in (1, 2) for rank in range(count)]
     for count in (1, 2):
         (tmp_path / f"{count}").mkdir()
         (tmp_path / f"{count}" / "bert").symlink_to(tmp_path / "bert")
-    started = [
-        subprocess.Popen(
-            [*machines[rank], sys.executable, "-P", str(SCRIPT), str(tmp_path / f"{count}"), case],
-            env=env | {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(count)},
-        )
-        for count, rank in runs
-    ]
-    try:
-        assert [one.wait(600) for one in started] == [0, 0, 0]
-    finally:
-        for one in started:
-            one.kill()
+    with second_machine() as there:
+        if there is None:
+            pytest.skip("needs root and ip netns")
+        env["GLOO_SOCKET_IFNAME"] = there.wire
+        started = [
+            subprocess.Popen(
+                [*there.command * rank, sys.executable, "-P", str(SCRIPT), str(tmp_path / f"{count}"), case],
+                env=env | {"RANK": str(rank), "WORLD_SIZE": str(count)},
+            )
+            for count, rank in runs
+        ]
+        try:
+            assert [one.wait(600) for one in started] == [0, 0, 0]
+        finally:
+            for one in started:
+                one.kill()
     one, first, second = (np.load(tmp_path / f"{count}" / f"{rank}.npz") for count, rank in runs)
     assert np.abs(np.diff(one[case], axis=0)).max(axis=1).min() > 1e-3  # every round moved the model
     np.testing.assert_array_equal(first[case], one[case])

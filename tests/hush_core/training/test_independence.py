@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from tiny_models import CAUSAL, MASKED, tiny_model, tokenizer, write_model
+from tiny_models import tiny_model, tokenizer, write_model
 from transformers import Phi3Config, Phi3ForCausalLM, XLMConfig, XLMWithLMHeadModel
 
 from hush_core.config import HuggingFaceModel, TrainConfig
@@ -26,12 +26,6 @@ def save(network, folder):
     network.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return HuggingFaceModel(kind="huggingface", name=str(folder))
-
-
-@pytest.mark.few(5)
-@pytest.mark.parametrize("name", [*CAUSAL, *MASKED])
-def test_supported_models_are_independent(name, tmp_path):
-    check_model(tiny_model(tmp_path, name))
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])

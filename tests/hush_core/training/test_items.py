@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from architecture_sweep import move
+from architecture_sweep import gradients, move
 from private_runs import dying, has_scale, ledger_in, private, shaken, tiny, weights
 from scipy import stats
 from sizes import some
@@ -34,7 +34,6 @@ from hush_core.training import (
 from hush_core.training import rounds as rounds_module
 from hush_core.training import run as run_module
 from hush_core.training.data import IGNORED, Objective, PromptedTokens
-from hush_core.training.job import Texts, write_texts
 from hush_core.training.loop import run_rounds
 from hush_core.training.rounds import Rounds, drawn_records, fixed_batches, items_at_once, rows_of_item
 
@@ -74,19 +73,13 @@ def rounds_grid(clip, size):
 
 def record_gradients(model, shown):
     """Of each item its records' gradients, in float64, one at a time and without padding, by plain autograd."""
-    network = copy.deepcopy(model.network).double()
-    trained = {n: p for n, p in network.named_parameters() if p.requires_grad}
-    out = []
-    for item in shown:
-        out.append([])
-        for record in item:
-            loss = model.at("fp32").losses(network, model.objective.collate([record])).sum()
-            grads = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-            grads = [
-                torch.zeros_like(p) if g is None else g for g, p in zip(grads, trained.values(), strict=True)
-            ]
-            out[-1].append(torch.cat([g.flatten() for g in grads]))
-    return out
+    network, losses = copy.deepcopy(model.network).double(), model.at("fp32").losses
+
+    def of(record):
+        found = gradients(network, losses, model.objective.collate([record]))
+        return torch.cat([g.flatten() for g in found.values()])
+
+    return [[of(record) for record in item] for item in shown]
 
 
 def clipped(gradient, clip):
@@ -428,22 +421,6 @@ def test_a_resumed_run_draws_from_fresh_keys_and_counts_every_round(tmp_path, mo
         assert set(uses) == wanted and set(uses.values()) == {1}
 
 
-def test_the_ledger_of_other_pools_or_another_number_of_records_is_refused(tmp_path):
-    fit_private(make_plan(2), TEXTS, tiny(), config(2), tmp_path)
-    joined = [Records((b"".join(TEXTS[3].texts),)) if i == 3 else item for i, item in enumerate(TEXTS)]
-    regrouped = [
-        *TEXTS[:2],
-        Records(TEXTS[2].texts + TEXTS[3].texts[:1]),
-        Records(TEXTS[3].texts[1:]),
-        *TEXTS[4:],
-    ]
-    for plan, texts in ((make_plan(2, records=3), TEXTS), (make_plan(2), joined), (make_plan(2), regrouped)):
-        with pytest.raises(InputError, match="another plan"):
-            fit_private(plan, texts, tiny(), config(2), tmp_path)
-    with pytest.raises(InputError, match="20 rates"):
-        fit_private(make_plan(2), TEXTS[1:], tiny(), config(2), tmp_path)
-
-
 def test_pools_of_one_record_train_as_examples_do_to_the_bit(tmp_path):
     texts = [item.texts[0] for item in TEXTS]
     as_pools = [Records((text,)) for text in texts]
@@ -504,19 +481,3 @@ def test_an_item_of_more_records_than_the_plan_says_is_refused_before_a_release(
         )  # fmt: skip
         with pytest.raises(InputError, match="items of 3 records, the plan says 2"):
             module.training_step(rounds[0], 0)
-
-
-def test_what_other_processes_read_are_the_same_items(tmp_path):
-    items = [
-        Records((b"a", PromptedText(b"q: a", ((3, 4),)))),
-        b"plain",
-        Records((b"one",)),
-        PromptedText(b"x", ()),
-    ]
-    write_texts(tmp_path / "texts.arrow", items)
-    read = Texts(tmp_path / "texts.arrow")
-    assert list(read) == [items[0], b"plain", b"one", b"x"] and len(read) == 4
-    assert read[0].texts[1].completions == ((3, 4),) and read[3].completions == ()
-    assert type(read[1]) is bytes
-    write_texts(tmp_path / "none.arrow", [])
-    assert list(Texts(tmp_path / "none.arrow")) == []

@@ -10,11 +10,17 @@ import pytest
 from hush_core.accounting.correlated import Cycle, Strategy
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.corpus.prompted import PromptedText, ends_of
-from hush_core.corpus.records import Records
+from hush_core.corpus.records import Records, texts_of_item
 from hush_core.plan import ProtectionPlan
 from hush_core.training import Job, OtherTexts
 
-TEXTS = [b"plain", PromptedText(b"ask: say", ((4, 8),)), Records((b"one", b"two"))]
+TEXTS = [
+    b"plain",
+    PromptedText(b"ask: say", ((4, 8),)),
+    Records((b"a", PromptedText(b"q: a", ((3, 4),)))),
+    Records((b"one",)),
+    PromptedText(b"nothing said", ()),
+]
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,9 @@ def test_every_field_reaches_the_processes_one_that_is_added_too(tmp_path):
     assert all(getattr(got, name) == getattr(given, name) for name in alike)
     for mine, theirs in [(given, got), (given.others, got.others)]:
         for name in ("texts", "public", "untagged", "validation"):
-            assert list(getattr(theirs, name, ())) == list(getattr(mine, name, ()))
+            read, written = (list(map(texts_of_item, getattr(one, name, ()))) for one in (theirs, mine))
+            assert read == written
+    assert len(got.texts) == len(TEXTS) and got.texts[2] == TEXTS[2]
     assert [ends_of(text) for text in got.others.validation] == [ends_of(text) for text in TEXTS[:2]]
     assert got.plan.digest == given.plan.digest and got.plan.certificates.equals(given.plan.certificates)
     assert got.plan.method == "kl" and not got.plan.rates.flags.writeable  # checked and closed again

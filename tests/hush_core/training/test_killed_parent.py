@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,14 +12,15 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
-from jobs import ROOT
-from waiting import ended, until
+import warm
+from private_runs import tiny
+from waiting import PATIENCE, ended, until
 
-from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunText
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, save_model
+from hush_core.training import save_model
 from hush_core.training.job import Job
 from hush_core.training.processes import fit_in_processes
 
@@ -61,11 +62,10 @@ def main(folder):
     plan = ProtectionPlan(np.full(3, 0.5), 2.0, ROUNDS, 2, 1.0, "best", pl.DataFrame())
     settings = TrainConfig(rounds=ROUNDS, batch=2, micro_batch=2)
     model, work = folder / "model", folder / "store" / "work" / KILLED
-    save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=0), model)
+    save_model(tiny(), model)
+    job = Job(plan, TEXTS, model, settings, None, work, folder / "out", witness=witness)
     with history.training(KILLED, a_run(), history.earlier(KILLED, a_run())) as lock:
-        fit_in_processes(
-            2, Job(plan, TEXTS, model, settings, None, work, folder / "out", witness=witness), lock=lock
-        )
+        fit_in_processes(1, job, lock=lock)
 
 
 def opened(gate):
@@ -79,14 +79,14 @@ def test_a_promise_counts_what_a_rank_releases_that_outlives_its_killed_parent(t
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     (tmp_path / "sitecustomize.py").write_text(WAITS.format(gate=str(gate)))
-    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "tests" / "support")])
-    parent = subprocess.Popen([sys.executable, __file__, tmp_path], env=os.environ | {"PYTHONPATH": path})
+    given = os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), warm.PATHS))}
+    here = Path(__file__).parent
+    parent = warm.start("test_killed_parent", [str(tmp_path)], cwd=here, env=given, streams=(1, 2))
     go_on = until(lambda: opened(gate), "the moment before the first release", parent)
-    ranks = psutil.Process(parent.pid).children()
-    (first,) = (rank.pid for rank in ranks if rank.environ()["RANK"] == "0")
-    alive = os.open(f"/proc/{first}/fd/0", os.O_WRONLY)  # it does not see that its parent is gone
-    parent.kill()
-    parent.wait()
+    (rank,) = psutil.Process(parent.pid).children()
+    alive = os.open(f"/proc/{rank.pid}/fd/0", os.O_WRONLY)  # it does not see that its parent is gone
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait(PATIENCE)
     history = history_in(tmp_path)
     counted = history.earlier(OTHER, a_run())
     try:
@@ -97,8 +97,7 @@ def test_a_promise_counts_what_a_rank_releases_that_outlives_its_killed_parent(t
             pass
     finally:
         os.close(go_on)
-        for rank in ranks:
-            ended(rank.pid)
+        ended(rank.pid)
         os.close(alive)
     now = history.earlier(OTHER, a_run())
     assert counted.counts.tolist() == [0]

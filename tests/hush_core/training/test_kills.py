@@ -1,6 +1,7 @@
 """A run that is killed anywhere, or that meets a full disk, goes on; every release stays counted.
 
-The children are forked from one server, which imports torch once and never computes: `python test_kills.py`.
+The children are forked from one server, which never computes: this file as a program, of the process that has
+loaded torch (`warm`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import random
 import re
 import resource
 import signal
-import subprocess
 import sys
 import traceback
 from collections import defaultdict
@@ -25,8 +25,9 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+import warm
+from waiting import PATIENCE
 
-import hush_core
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
@@ -243,20 +244,18 @@ def serve():
 @pytest.fixture(scope="module")
 def ask():
     """ask("train", folder=…) → (exit status, negative for a signal; what the child returned)."""
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(Path(hush_core.__file__).parents[1]),
-    }
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
-    with subprocess.Popen([sys.executable, __file__], **pipes) as server:
+    given, here = os.environ | {"PYTHONPATH": warm.PATHS}, Path(__file__).parent
+    (orders, asks), (answers, says) = os.pipe(), os.pipe()
+    server = warm.start("test_kills", [], cwd=here, env=given, streams=(says, 2, orders))
+    os.close(orders), os.close(says)
+    with open(answers) as answer, open(asks, "w", buffering=1) as order:
 
-        def one(do, **order):
-            server.stdin.write(json.dumps({"do": do, **order, "folder": str(order["folder"])}) + "\n")
-            server.stdin.flush()
-            return tuple(json.loads(server.stdout.readline()))
+        def one(do, *, folder, **more):
+            order.write(json.dumps({"do": do, "folder": str(folder), **more}) + "\n")
+            return tuple(json.loads(answer.readline()))
 
         yield one
+    server.wait(PATIENCE)
 
 
 # What must hold

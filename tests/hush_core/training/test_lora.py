@@ -60,6 +60,10 @@ def test_adapters_on_a_mixture_leave_its_experts_alone_and_are_right(kind, targe
     assert is_right(model)
 
 
+def named_in(hint):
+    return re.fullmatch(r"name some of (.*), or all-linear", hint)[1].split(", ")
+
+
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "targets"),
@@ -76,7 +80,7 @@ def test_adapters_on_a_mixture_leave_its_experts_alone_and_are_right(kind, targe
 def test_targets_that_cannot_be_clipped_are_refused_and_the_hint_works(kind, targets, folders):
     with pytest.raises(InputError, match=r"model\.lora\.targets") as refusal:
         with_lora(opened(folders[kind]), LoraConfig(rank=2, targets=targets))
-    named = re.fullmatch(r"name some of (.*), or all-linear", refusal.value.hint)[1].split(", ")
+    named = named_in(refusal.value.hint)
     assert not set(named) & set(targets)
     for obeyed in (tuple(named), tuple(named[:1]), "all-linear"):
         model = with_lora(opened(folders[kind]), LoraConfig(rank=2, targets=obeyed))
@@ -112,7 +116,7 @@ def test_a_shared_head_is_refused_with_a_hint_that_works(name, tmp_path):
     head = "decoder" if name == "bert" else "lm_head"
     with pytest.raises(InputError, match="shares its weights") as refusal:
         with_lora(tiny_model(tmp_path, name), LoraConfig(rank=2, targets=(head,)))
-    named = re.fullmatch(r"name some of (.*), or all-linear", refusal.value.hint)[1].split(", ")
+    named = named_in(refusal.value.hint)
     assert head not in named
     check_model(with_lora(tiny_model(tmp_path / "again", name), LoraConfig(rank=2, targets=tuple(named))))
 

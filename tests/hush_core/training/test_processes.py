@@ -156,9 +156,8 @@ def both(tmp_path_factory):
     """What each of two gloo ranks saw, all cases in one launch."""
     folder, count = tmp_path_factory.mktemp("both"), 2
     write_model(folder / "bert", "bert")
-    support = Path(__file__).parents[2] / "support"
     env = os.environ | {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    env["PYTHONPATH"] = os.pathsep.join([str(warm.ROOT), str(support)])
+    env["PYTHONPATH"] = warm.PATHS
     code = f"import runpy, sys; sys.argv = ['', {str(folder)!r}]; runpy.run_path({__file__!r}, run_name='__main__')"
 
     def rank(k):

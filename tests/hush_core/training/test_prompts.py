@@ -25,7 +25,7 @@ from hush_core.training import (
     fit_untagged,
     with_lora,
 )
-from hush_core.training.data import IGNORED, Objective, PromptedTokens, micro_batches, prompted_tokens
+from hush_core.training.data import Objective, PromptedTokens, micro_batches, prompted_tokens
 from hush_core.training.rounds import fixed_batches
 
 TEXTS = [
@@ -246,12 +246,6 @@ def test_a_masked_model_is_asked_for_completions_only():
     assert len(none.labels) == 0 and np.array_equal(none.inputs, tokens)
 
 
-def test_labels_are_those_of_the_next_token():
-    row = PromptedTokens(np.array([5, 6, 7, 8]), np.array([True, False, True, False]))
-    shown = Objective("causal").show(row, np.random.default_rng(0))
-    assert shown.inputs.tolist() == [5, 6, 7] and shown.labels.tolist() == [IGNORED, 7, IGNORED]
-
-
 def test_a_text_keeps_its_completions_on_every_way():
     frame = text_frame(TEXTS)
     for again in (texts_of(frame), pickle.loads(pickle.dumps(TEXTS)), [copy.copy(text) for text in TEXTS]):
@@ -261,18 +255,6 @@ def test_a_text_keeps_its_completions_on_every_way():
 
 def plan_of(count):
     return ProtectionPlan(np.full(count, 0.5), 0.6, 3, count // 2, 1.0, "best", pl.DataFrame())
-
-
-def test_a_run_goes_on_only_with_the_completions_that_it_began_with(tmp_path):
-    model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 64, seed=1)
-    config = TrainConfig(rounds=3, batch=2, checkpoint_every=1)
-    texts = [PromptedText(b"ask: %d say: %d" % (i, i), ((12, 13),)) for i in range(4)]
-    fit_private(plan_of(4), texts, model, config, tmp_path / "run")
-    assert fit_private(plan_of(4), texts, model, config, tmp_path / "run").resumed
-    other = [PromptedText(bytes(text), ((7, 13),)) for text in texts]
-    for changed in (other, [bytes(text) for text in texts]):
-        with pytest.raises(InputError, match="another run|other"):
-            fit_private(plan_of(4), changed, model, config, tmp_path / "run")
 
 
 def test_nothing_to_learn_within_the_context_is_said(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
@@ -70,34 +71,26 @@ def squares(model, batch):
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (3, 1)])
-@pytest.mark.parametrize("change", IN_PLACE)
-def test_a_layers_output_may_be_changed_in_place(change, shape):
+def test_a_layers_output_may_be_changed_in_place_once_and_twice(shape):
     """CTRL scales its embeddings in place: asked for at the tensor, the gradient was that of the product, and
     the embedding had none. A changed view (a Linear's output in three dimensions) moved in the graph too."""
     torch.manual_seed(0)
-    model, ids = InPlace(IN_PLACE[change]), torch.randint(0, 7, shape)
-    got = clipped_gradient_sum(model, ids, losses=squares, clip_norm=float("inf"))
-    squares(model, ids).sum().backward()
-    for name, parameter in model.named_parameters():
-        assert off(got.gradients[name], parameter.grad) < 1e-5
-    gone = change == "overwrite" and shape[1] == 1  # there is nothing else
-    assert gone or (model.embedding.weight.grad.any() and model.linear.weight.grad.any())
-
-
-def test_pairs_of_changes_lose_nothing_either():
-    torch.manual_seed(0)
-    ids, taken = torch.randint(0, 7, (2, 5)), 0
-    for one, two in itertools.permutations(IN_PLACE.values(), 2):
-        model = InPlace(lambda x, one=one, two=two: two(one(x)))
+    ids, taken = torch.randint(0, 7, shape), set()
+    for one, two in itertools.permutations(["", *IN_PLACE], 2):
+        changes = [IN_PLACE[name] for name in (one, two) if name]
+        model = InPlace(lambda x, changes=changes: functools.reduce(lambda x, change: change(x), changes, x))
         try:
             squares(model, ids).sum().backward()
         except RuntimeError:  # torch needs what was overwritten
+            assert one and two
             continue
-        taken += 1
         got = clipped_gradient_sum(model, ids, losses=squares, clip_norm=float("inf"))
         for name, parameter in model.named_parameters():
-            assert off(got.gradients[name], parameter.grad) < 1e-5
-    assert taken > 40
+            assert off(got.gradients[name], parameter.grad) < 1e-5, (one, two, name)
+        if model.embedding.weight.grad.any() and model.linear.weight.grad.any():
+            taken.add((one, two))
+    gone = {"overwrite"} if shape[1] == 1 else set()  # there is nothing else
+    assert len(taken) > 40 - 20 * len(gone) and {("", name) for name in IN_PLACE.keys() - gone} <= taken
 
 
 class Cut(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,8 @@ from private_runs import TEXTS, dying, lines, tiny
 from waiting import PATIENCE
 
 from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.corpus.prompted import PromptedText
+from hush_core.corpus.records import Records
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_plain, fit_private, rounds_without_checkpoint
@@ -25,21 +28,25 @@ def make_plan(rounds=ROUNDS, noise=0.5):
     return ProtectionPlan(np.full(40, 0.1), noise, rounds, 4, 1.0, "best", pl.DataFrame())
 
 
-def config(every=5):
-    return TrainConfig(rounds=ROUNDS, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=every)
+def config(**more):
+    given = {"rounds": ROUNDS, "batch": 4, "learning_rate": 1e-2, "micro_batch": 4, "checkpoint_every": 5}
+    return TrainConfig(**given | more)
 
 
 def test_dying_between_count_and_step_loses_the_round_not_the_count(tmp_path):
+    settings = config(schedule="linear")
     with dying(12, counted=True):
-        fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+        fit_private(make_plan(), TEXTS, tiny(), settings, tmp_path)
     rows = []
     watch = lambda row: rows.append((dict(row), lines(tmp_path)))  # noqa: E731
-    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path, watch=watch)
+    fitted = fit_private(make_plan(), TEXTS, tiny(), settings, tmp_path, watch=watch)
     assert (fitted.rounds_released, lines(tmp_path)) == (ROUNDS, ROUNDS)
     assert [row for row, _ in rows] == fitted.log[-len(rows) :]
     assert [counted for _, counted in rows] == [*range(14, ROUNDS + 1)]  # seen as it is made, not at the end
     assert fitted.rounds_applied == ROUNDS - 3  # rounds 10, 11 (after the checkpoint) and 12 are lost
     assert [row["round"] for row in fitted.log] == [*range(10), *range(13, ROUNDS)]
+    for row in fitted.log:  # the rate is that of the release's number
+        assert row["learning_rate"] == pytest.approx(1e-2 * (1 - row["round"] / ROUNDS))
 
 
 @pytest.mark.parametrize("signals", [1, 2])
@@ -87,8 +94,8 @@ def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypa
     monkeypatch.chdir(cwd)
     calls = []
     fitted = fit_private(
-        make_plan(), TEXTS, tiny(), config(), tmp_path / "w", lambda *args: calls.append(args)
-    )
+        make_plan(), TEXTS, tiny(), config(evaluate_every=1), tmp_path / "w", lambda *args: calls.append(args)
+    )  # of no public text: there is no loss to tell
     assert calls == [("train", k + 1, ROUNDS) for k in range(ROUNDS)]
     assert fitted.log == [{"round": k, "learning_rate": 1e-2} for k in range(ROUNDS)]
     fit_plain(TEXTS, tiny(), steps=2, batch=4, learning_rate=1e-3)
@@ -99,17 +106,28 @@ def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypa
     assert capfd.readouterr() == ("", "")
 
 
+OTHER_PLANS = {"rounds": 3, "noise_multiplier": 0.4, "records": 3}
+PROMPTED, POOL = PromptedText(b"ask: 1 say: 1", ((12, 13),)), Records((b"one", b"two"))
+OTHER_TEXTS = {
+    "text": [b"z"],
+    "place of the completion": [PromptedText(bytes(PROMPTED), ((7, 13),))],
+    "text without a completion": [bytes(PROMPTED)],
+    "pool joined": [PROMPTED, Records((b"onetwo",))],
+    "pool cut otherwise": [PROMPTED, Records((b"one",)), Records((b"two", TEXTS[2]))],
+}
+
+
 def test_a_folder_of_another_run_is_refused(tmp_path):
-    fit_private(make_plan(2), TEXTS, tiny(), config(), tmp_path)
-    for plan, texts in (
-        (make_plan(3), TEXTS),
-        (make_plan(2, noise=0.4), TEXTS),
-        (make_plan(2), [b"z", *TEXTS[1:]]),
-    ):
+    own, texts = replace(make_plan(2), records=2), [PROMPTED, POOL, *TEXTS[2:]]
+    fit_private(own, texts, tiny(), config(), tmp_path)
+    plans = [replace(own, **{name: value}) for name, value in OTHER_PLANS.items()]
+    others = [(own, [*other, *texts[len(other) :]]) for other in OTHER_TEXTS.values()]
+    for plan, given in [*((plan, texts) for plan in plans), *others]:
         with pytest.raises(InputError, match="another plan"):
-            fit_private(plan, texts, tiny(), config(), tmp_path)
+            fit_private(plan, given, tiny(), config(), tmp_path)
     with pytest.raises(InputError, match="40 rates"):
-        fit_private(make_plan(2), TEXTS[1:], tiny(), config(), tmp_path)
+        fit_private(own, texts[1:], tiny(), config(), tmp_path)
+    assert fit_private(own, texts, tiny(), config(), tmp_path).resumed
 
 
 def test_noise_too_large_to_be_exact_is_refused_before_a_round_is_spent(tmp_path):

@@ -73,31 +73,3 @@ def test_a_run_stops_on_public_loss_keeps_its_count_and_does_not_go_on(tmp_path)
     assert len((tmp_path / "releases.jsonl").read_bytes().splitlines()) == 13
     with pytest.raises(InputError, match="40 public"):
         fit_private(make_plan(), TEXTS, tiny(), config, tmp_path)
-
-
-def test_the_curve_is_of_public_text_and_falls(tmp_path):
-    config = settings(rounds=15, learning_rate=2e-2, evaluate_every=5)
-    fitted = fit_private(
-        make_plan(15), TEXTS, tiny(), config, tmp_path, others=OtherTexts(public=[b"aaaa", b"bbbb"])
-    )
-    curve = [row["public_loss"] for row in fitted.log if "public_loss" in row]
-    assert len(curve) == 3 and curve[2] < curve[0]
-    assert curve[2] == pytest.approx(fitted.model.evaluate([b"aaaa", b"bbbb"]))
-    short = settings(rounds=1, evaluate_every=1)
-    other = fit_private(make_plan(1), TEXTS, tiny(), short, tmp_path / "other")
-    assert not any("public_loss" in row for row in other.log)
-
-
-def test_a_resume_takes_up_the_rates_where_they_stood(tmp_path):
-    config = settings(rounds=10, schedule="linear", checkpoint_every=2)
-
-    def stop(stage, done, total):
-        if done == 5:
-            raise MemoryError
-
-    with pytest.raises(MemoryError):
-        fit_private(make_plan(10), TEXTS, tiny(), config, tmp_path, stop)
-    log = fit_private(make_plan(10), TEXTS, tiny(), config, tmp_path).log
-    assert [row["round"] for row in log] == [*range(4), *range(5, 10)]
-    for row in log:
-        assert row["learning_rate"] == pytest.approx(0.5 * (1 - row["round"] / 10))

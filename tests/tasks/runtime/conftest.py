@@ -1,7 +1,10 @@
-"""A storage that HUSH_STORE names, of both kinds."""
+"""A storage that HUSH_STORE names, of both kinds; a model to decide on, and who is told of it."""
+
+import re
 
 import pytest
 from object_server import InBucket, InFolder, needs_s3, object_server, use
+from receiving import named_receiver
 
 
 @pytest.fixture(scope="module")
@@ -18,3 +21,28 @@ def storage(request, tmp_path, monkeypatch):
         made = InBucket(request.getfixturevalue("s3_server"), tmp_path.name)
     use(monkeypatch, made, tmp_path / "home")
     return made
+
+
+@pytest.fixture
+def untold():
+    """What an earlier test left untold is forgotten."""
+    from tasks.runtime import webhook
+
+    for message in webhook.messages():
+        message.forget()
+
+
+@pytest.fixture
+def model(request, untold):
+    """A model with three versions; no decision reads more of them than their tags."""
+    from versions import listed
+
+    name = re.sub(r"\W+", "-", request.node.name)
+    listed(name, [f"file:///nowhere/{number}" for number in "123"])
+    return name
+
+
+@pytest.fixture
+def receiver(tmp_path, monkeypatch, untold):
+    with named_receiver(tmp_path, monkeypatch) as found:
+        yield found

@@ -5,38 +5,20 @@ from datetime import datetime, timedelta
 
 import mlflow
 import pytest
-from receiving import named_receiver
 from signing_keys import write_pair
+from versions import decided, killed_at
 
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime import approvals, decisions, webhook
-from tasks.runtime.approvals import APPROVED, AT, REFUTED, REJECTED, check_approval, check_last
+from tasks.runtime.approvals import AT, REFUTED, REJECTED, check_approval, check_last
 from tasks.runtime.decisions import decide, finish_decisions, standing, withdraw
 from tasks.runtime.environment import home
 from tasks.runtime.promotions import last_promotion
-from tasks.runtime.versions import DIGEST, find_version
-
-
-@pytest.fixture
-def model(request):
-    """A model with three versions; no decision reads more of them than their tags."""
-    name, client = request.node.name.replace("[", "-").replace("]", ""), mlflow.MlflowClient()
-    client.create_registered_model(name)
-    for number in "123":
-        client.create_model_version(name, f"file:///nowhere/{number}", tags={DIGEST: number * 64})
-    return name
-
-
-@pytest.fixture
-def receiver(tmp_path, monkeypatch):
-    for message in webhook.messages():
-        message.forget()
-    with named_receiver(tmp_path, monkeypatch) as found:
-        yield found
+from tasks.runtime.versions import find_version
 
 
 def approve(model, number):
-    decide(f"models:/{model}/{number}", APPROVED, by="ada", why="fine", certificate=str(number) * 64)
+    decided(f"models:/{model}/{number}")
 
 
 def champion(model):
@@ -47,32 +29,14 @@ def champion(model):
     return int(entry.version)
 
 
-def killed(monkeypatch, model, number, call, key=None, when="before"):
-    """An approval that dies at a request to the registry."""
-    real = getattr(mlflow.MlflowClient, call)
-
-    def die(self, *arguments, **options):
-        mine = key is None or key in arguments
-        if not mine or when == "after":
-            real(self, *arguments, **options)
-        if mine:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(mlflow.MlflowClient, call, die)
-        with pytest.raises(KeyboardInterrupt):
-            approve(model, number)
-
-
 TAGS = ["validation_status", "reviewed_by", "reviewed_at", "decision_1", "review_signature"]
 
 
 @pytest.mark.parametrize(("key", "when"), [(TAGS[0], "before"), *((key, "after") for key in TAGS)])
-def test_wherever_a_promotion_is_killed_one_version_is_champion_and_is_believed(
-    model, monkeypatch, key, when
-):
+def test_wherever_a_promotion_is_killed_one_version_is_champion_and_is_believed(model, key, when):
     approve(model, 1)
-    killed(monkeypatch, model, 2, "set_model_version_tag", key, when)
+    with killed_at("set_model_version_tag", when, key=key):
+        approve(model, 2)
     assert champion(model) == 1, "until somebody finishes it"
     finish_decisions(model)
     whole = (key, when) == ("review_signature", "after")
@@ -97,10 +61,11 @@ def test_an_alias_moved_back_to_an_older_approved_version_is_refused(model, monk
     assert champion(model) == 1
 
 
-def test_the_alias_moved_back_is_refused_while_a_promotion_is_begun(model, monkeypatch):
+def test_the_alias_moved_back_is_refused_while_a_promotion_is_begun(model):
     approve(model, 1)
     approve(model, 2)
-    killed(monkeypatch, model, 3, "set_registered_model_alias")
+    with killed_at("set_registered_model_alias"):
+        approve(model, 3)
     mlflow.MlflowClient().set_registered_model_alias(model, "champion", "1")
     with pytest.raises(VerificationError, match="version 2 was promoted"):
         champion(model)
@@ -136,7 +101,8 @@ def test_what_another_home_promoted_since_is_not_overridden(model, monkeypatch, 
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
     monkeypatch.setenv("HUSH_TRUST", str(trust))
     approve(model, 1)
-    killed(monkeypatch, model, 2, "set_registered_model_alias")
+    with killed_at("set_registered_model_alias"):
+        approve(model, 2)
     notes, elsewhere = home().root / "decisions", tmp_path / "notes of this home"
     notes.rename(elsewhere)
     approve(model, 3)
@@ -148,9 +114,10 @@ def test_what_another_home_promoted_since_is_not_overridden(model, monkeypatch, 
     assert champion(model) == 3 and last_promotion(model).version == "1"
 
 
-def test_a_decision_on_a_version_that_was_deleted_blocks_nothing(model, monkeypatch):
+def test_a_decision_on_a_version_that_was_deleted_blocks_nothing(model):
     approve(model, 1)
-    killed(monkeypatch, model, 2, "set_registered_model_alias")
+    with killed_at("set_registered_model_alias"):
+        approve(model, 2)
     mlflow.MlflowClient().delete_model_version(model, "2")
     finish_decisions(model)
     assert champion(model) == 1

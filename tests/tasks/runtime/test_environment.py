@@ -11,26 +11,19 @@ from hush_core.errors import InputError
 from tasks.runtime.environment import Home, retry_pauses
 
 
-def test_folders_are_private_and_settings_stand(tmp_path):
+def test_folders_are_private_and_settings_are_read(tmp_path):
     code = (
-        "from tasks.runtime.environment import prepare_environment; h = prepare_environment(); import os;"
-        "print(os.environ['PREFECT_HOME'], os.environ['MLFLOW_TRACKING_URI'], os.environ['DO_NOT_TRACK'])"
+        "from tasks.runtime.environment import prepare_environment; prepare_environment(); import os;"
+        "from prefect.settings import get_current_settings as g; s = g();"
+        "print(os.environ['MLFLOW_TRACKING_URI'], os.environ['DO_NOT_TRACK']);"
+        "print(s.home, s.server.ephemeral.startup_timeout_seconds, s.server.analytics_enabled)"
     )
     done = run(code, tmp_path / "home")
     assert done.stdout.split() == [
-        str(tmp_path / "home/prefect"), f"sqlite:///{tmp_path / 'home/mlflow.db'}", "true",
+        f"sqlite:///{tmp_path / 'home/mlflow.db'}", "true", str(tmp_path / "home/prefect"), "120", "False",
     ]  # fmt: skip
     for name in ("", "keys", "store"):
         assert stat.S_IMODE((tmp_path / "home" / name).stat().st_mode) == 0o700
-
-
-def test_prefect_reads_the_settings(tmp_path):
-    code = (
-        "from tasks.runtime.environment import prepare_environment; prepare_environment();"
-        "from prefect.settings import get_current_settings as g; s = g();"
-        "print(s.home, s.server.ephemeral.startup_timeout_seconds, s.server.analytics_enabled)"
-    )
-    assert run(code, tmp_path / "h").stdout.split() == [str(tmp_path / "h/prefect"), "120", "False"]
 
 
 def test_what_the_user_set_is_respected(tmp_path):

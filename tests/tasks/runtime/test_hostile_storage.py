@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from object_server import InBucket, InFolder, needs_s3, use
+from object_server import InBucket, InFolder, ObjectServer, needs_s3, use
 
 from hush_core.errors import InputError
 from tasks import champion
@@ -272,18 +272,10 @@ def answers_with(body, *, length, pause=0.0):
 
     threading.Thread(target=accept, daemon=True).start()
     try:
-        yield InBucket(Served(server.getsockname()[1]), "p")
+        yield InBucket(ObjectServer(server.getsockname()[1]), "p")
     finally:
         ended.set()
         server.close()
-
-
-class Served:
-    def __init__(self, port):
-        self.environment = {
-            "AWS_ACCESS_KEY_ID": "hush", "AWS_SECRET_ACCESS_KEY": "of-no-worth",
-            "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        }  # fmt: skip
 
 
 @needs_s3

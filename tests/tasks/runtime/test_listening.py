@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import threading
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
+from local_servers import serving
 from prefect._internal import observers
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from waiting import PATIENCE
@@ -21,39 +21,24 @@ CANCELLING = {
 }  # fmt: skip
 
 
-class Busy(BaseHTTPRequestHandler):
-    """A server behind a proxy that answers for it so many times; then: cancel the run."""
-
-    left, status, page = 0, 504, None
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        type(self).left -= 1
-        away = self.left >= 0
-        body = self.page if away and self.page else json.dumps([CANCELLING]).encode()
-        self.send_response(self.status if away else 200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self):  # the stream of events, and the server's version: there is none
-        self.send_error(404)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
-def server():
-    found = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
-    threading.Thread(target=found.serve_forever, daemon=True).start()
-    with temporary_settings(
-        {PREFECT_API_URL: f"http://127.0.0.1:{found.server_port}/api", PREFECT_CLIENT_MAX_RETRIES: 0}
+def busy():
+    """A server behind a proxy that answers for it so many times, `left`; then: cancel the run."""
+    said = SimpleNamespace(left=0, status=504, page=None)
+
+    def answer(request):
+        if request.command == "GET":  # the stream of events, and the server's version: there is none
+            return 404, b"", {}
+        said.left -= 1
+        away = said.left >= 0
+        body = said.page if away and said.page else json.dumps([CANCELLING]).encode()
+        return said.status if away else 200, body, {"Content-Type": "application/json"}
+
+    with (
+        serving(answer) as address,
+        temporary_settings({PREFECT_API_URL: f"{address}/api", PREFECT_CLIENT_MAX_RETRIES: 0}),
     ):
-        yield found
-    found.shutdown()
-    found.server_close()
+        yield said
 
 
 async def heard():
@@ -74,16 +59,14 @@ async def heard():
 
 
 @pytest.mark.parametrize(("status", "page"), [(504, None), (401, None), (200, b"<p>soon back"), (200, b"{}")])
-def test_it_hears_after_an_outage_that_ends_prefects_own_asking(server, monkeypatch, status, page):
-    monkeypatch.setattr(Busy, "status", status)
-    monkeypatch.setattr(Busy, "page", page)
+def test_it_hears_after_an_outage_that_ends_prefects_own_asking(busy, monkeypatch, status, page):
+    busy.left, busy.status, busy.page = 20, status, page
     ask = observers.critical_service_loop  # another test of this process may have begun a runner
     monkeypatch.setattr(observers, "critical_service_loop", getattr(ask, "prefects_own", ask))
-    Busy.left = 20
     told, deaf = asyncio.run(heard())
     assert deaf and not told, "Prefect asks on by itself: tasks/runtime/listening.py is not needed any more"
     keep_listening()
     keep_listening()
-    Busy.left = 20
+    busy.left = 20
     told, deaf = asyncio.run(heard())
     assert told == RUN and not deaf

@@ -11,12 +11,11 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from fresh_process import environment
-from local_servers import free_port, stop
+from local_servers import free_port, serving, stop
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import PATIENCE, until
 
@@ -33,28 +32,16 @@ def orchestrator():
     """Prefect's count of runs, with a login; and what it was asked."""
     asked = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append(body)
-            right = "Basic " + base64.b64encode(LOGIN.encode()).decode()
-            status = 200 if self.headers["Authorization"] == right else 401
-            (flow,), types = body["flows"]["name"]["any_"], body["flow_runs"]["state"]["type"]["any_"]
-            data = str(sum(RUNS.get((flow, one), 0) for one in types)).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(request):
+        body = json.loads(request.body)
+        asked.append(body)
+        right = "Basic " + base64.b64encode(LOGIN.encode()).decode()
+        (flow,), types = body["flows"]["name"]["any_"], body["flow_runs"]["state"]["type"]["any_"]
+        count = sum(RUNS.get((flow, one), 0) for one in types)
+        return 200 if request.headers["Authorization"] == right else 401, str(count).encode(), {}
 
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/api", asked
-        finally:
-            server.shutdown()
+    with serving(answer) as address:
+        yield f"{address}/api", asked
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_an_edit_of_mlmodel_is_refused(root, edit):
     assert [one for one in failures(root) if one.startswith("MLmodel")]
 
 
-@pytest.mark.parametrize("text", ["", "- a list", "a: &a [*a]", "flavors: {a: 1, a: 2}", "\x00", "[" * 1500])
+@pytest.mark.parametrize("text", ["", "- a list", "a: &a [*a]", "flavors: {a: 1, a: 2}", "\x00", "[" * 700])
 def test_what_is_no_mlmodel_is_refused(root, text):
     (root / "MLmodel").write_text(text)
     assert failures(root)

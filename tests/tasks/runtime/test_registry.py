@@ -9,7 +9,7 @@ from pathlib import Path
 import mlflow
 import pytest
 import warm
-from versions import artifact
+from versions import artifact, killed_at
 
 from hush_core.certificate import verify_certificate
 from hush_core.errors import InputError, VerificationError
@@ -136,20 +136,11 @@ CALLS = (
 @pytest.mark.few(6)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_registration_that_was_cut_is_finished_by_the_next(register, monkeypatch, call, when):
+def test_a_registration_that_was_cut_is_finished_by_the_next(register, call, when):
     """At each call, before and after it was heard; the run is left as a kill -9 leaves it, RUNNING."""
     name = f"cut-{call.replace('_', '-')}-{when}"
-    real = getattr(mlflow.MlflowClient, call)
-
-    def cut(self, *arguments, **options):
-        if when == "after":
-            real(self, *arguments, **options)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(mlflow.MlflowClient, call, cut)
-        with pytest.raises(KeyboardInterrupt):
-            register(name)
+    with killed_at(call, when):
+        register(name)
     client = mlflow.MlflowClient()
     experiment = client.get_experiment_by_name("tests").experiment_id
     for run in client.search_runs([experiment], f"attributes.run_name LIKE '{name} %'"):
@@ -179,9 +170,7 @@ print(record_run(experiment="tests", model_name="raced", params={{}}, metrics={{
     description="models:/raced/VERSION").version)
 """
     mlflow.MlflowClient().search_experiments()  # the database is there before both
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join((str(warm.ROOT), str(warm.ROOT / "tests/support")))
-    }
+    environment = os.environ | {"PYTHONPATH": warm.PATHS}
     with ThreadPoolExecutor() as pool:
         both = list(pool.map(lambda _: warm.run("coded", [code], env=environment), range(2)))
     assert [done.stdout.split()[-1:] for done in both] == [["1"], ["1"]], both

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
+import signal
 from importlib.util import find_spec
 
 import psutil
 import pytest
+import warm
+from fresh_process import environment as fresh
 
 from hush_core.errors import InputError
 from tasks.runtime import environment
@@ -77,17 +78,16 @@ def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
     assert not [child for child in psutil.Process().children(recursive=True) if child.pid in who]
 
 
-def test_a_worker_that_begins_removes_the_files_of_one_that_was_killed(tmp_path, monkeypatch):
-    monkeypatch.setenv("HUSH_HOME", str(tmp_path))
-    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+def test_a_worker_that_begins_removes_the_files_of_one_that_was_killed(tmp_path):
+    given = fresh(tmp_path, PREFECT_API_URL="http://127.0.0.1:1/api", PYTHONPATH=warm.PATHS)
     begun = "import os, signal, tasks.runtime.dask_preload\n"
     killed = (
         "from tasks.ownership import temporary_folder as f; from tasks.runtime.environment import home as h\n"
         "(f(h(), h().store) / 'half').touch(); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    assert subprocess.run([sys.executable, "-c", begun + killed], check=False).returncode == -9
+    assert warm.run("coded", [begun + killed], env=given).returncode == -signal.SIGKILL
     assert len(list((tmp_path / "store" / "tmp").glob("*/half"))) == 1
-    subprocess.run([sys.executable, "-c", begun], check=True)
+    assert warm.run("coded", [begun], env=given).returncode == 0
     assert not list((tmp_path / "store" / "tmp").iterdir()) and not list((tmp_path / "run").iterdir())
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import mlflow
 import pytest
+from forging import sealed
 from signing_keys import write_pair
-from versions import approve
+from versions import decided
 
 from flows import cli
 from flows.reports.verification import verdict
@@ -36,6 +37,11 @@ def acme(keys, monkeypatch):
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
     monkeypatch.setenv("HUSH_TRUST", str(trust))
     return trust
+
+
+def forget_keys(monkeypatch):
+    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +84,14 @@ def test_hush_says_who_signed(package, acme, monkeypatch):
     assert "signed by acme (key" in verify_target(str(package)).signature
     alone = verify_target(str(package / "certificate"))
     assert alone.signature.startswith("signed by acme") and "model's files NOT checked" in alone.signature
-    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
-        monkeypatch.delenv(name)
+    forget_keys(monkeypatch)
     unknown = verify_target(str(package))
     assert any(line.startswith("WARNING: NOT CHECKED who signed it") for line in verdict(unknown))
     assert "signed by acme" in verify_target(str(package), trust=read_trust(acme / "acme.pem")).signature
 
 
 def test_the_command_takes_a_key_and_composes_for_one_secret(package, acme, monkeypatch, tmp_path, capsys):
-    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
-        monkeypatch.delenv(name)
+    forget_keys(monkeypatch)
     words = ["--key", acme / "acme.pem", "--delta", "1e-6", "--secret", "first", "--out", tmp_path / "dp"]
     monkeypatch.setattr(sys, "argv", ["hush", "verify", str(package), *map(str, words)])
     cli.main()
@@ -142,21 +146,18 @@ def test_what_lies_beside_the_signatures_is_refused_as_nothing_signs_it(package,
     }
     with pytest.raises(VerificationError, match="tokenizer.py: is no signature of hush"):
         verify_target(str(package / "certificate"))
-    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
-        monkeypatch.delenv(name)
+    forget_keys(monkeypatch)
     with pytest.raises(VerificationError, match="tokenizer.py: is no signature of hush"):
         verify_target(str(package / "certificate"))
 
 
-def test_the_signature_of_another_model_is_refused(package, register, acme, certified, tmp_path):
+def test_the_signature_of_another_model_is_refused(package, tmp_path):
     """Both are acme's: the attestation is of another certificate."""
     other = tmp_path / "other"
     shutil.copytree(package, other)
     envelope = json.loads((other / "signature" / "certificate.intoto.json").read_text())
     document = json.loads((other / "certificate" / "certificate.json").read_text())
     document["facts"]["name"] = "better"
-    from forging import sealed
-
     (other / "certificate" / "certificate.json").write_bytes(sealed(document))
     shutil.rmtree(other / "signature")
     sign_package(other, read_certificate(other / "certificate"), signing_key())
@@ -206,8 +207,7 @@ def test_who_may_not_sign_is_told_before_anything_is_made(tmp_path, monkeypatch)
         signing_key()
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
     assert signing_key().fingerprint == trust_root().keys[0].fingerprint
-    monkeypatch.delenv("HUSH_SIGNING_KEY")
-    monkeypatch.delenv("HUSH_TRUST")
+    forget_keys(monkeypatch)
     kept = home().keys / "signing.pem"
     shutil.copy(private, kept)
     try:
@@ -218,18 +218,16 @@ def test_who_may_not_sign_is_told_before_anything_is_made(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("variable", ["HUSH_TRUST", "HUSH_SIGNING_KEY"])
 @pytest.mark.parametrize("words", ["", " "])
-def test_a_variable_that_is_set_to_nothing_is_refused(register, acme, monkeypatch, variable, words):
-    uri = register("named-by-nothing").model_uri
+def test_a_variable_that_is_set_to_nothing_is_refused(package, monkeypatch, variable, words):
     monkeypatch.setenv(variable, words)
     with pytest.raises(InputError, match=f"^{variable}: is set and names nothing"):
-        verify_target(uri) if variable == "HUSH_TRUST" else signing_key()
+        verify_target(str(package)) if variable == "HUSH_TRUST" else signing_key()
 
 
 @pytest.mark.parametrize("name", ["trust", "trust.pem", "signing.pem"])
 def test_a_link_to_a_share_that_is_away_is_refused(package, monkeypatch, tmp_path, name):
     """An unsigned package would pass with a warning while the share with the trust root is unmounted."""
-    for variable in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
-        monkeypatch.delenv(variable)
+    forget_keys(monkeypatch)
     shutil.rmtree(package / "signature")
     assert verify_target(str(package)).signature.startswith("not signed")
     link = home().keys / name
@@ -244,8 +242,7 @@ def test_a_link_to_a_share_that_is_away_is_refused(package, monkeypatch, tmp_pat
 def test_keys_on_a_share_that_is_away_are_refused_with_all_that_they_may_trust(
     package, monkeypatch, tmp_path
 ):
-    for variable in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
-        monkeypatch.delenv(variable)
+    forget_keys(monkeypatch)
     shutil.rmtree(package / "signature")
     monkeypatch.setenv("HUSH_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
@@ -257,10 +254,9 @@ def test_keys_on_a_share_that_is_away_are_refused_with_all_that_they_may_trust(
 # decisions
 
 
-@pytest.mark.usefixtures("prefect_harness")
 def test_an_approval_is_signed_for_others(register, acme, monkeypatch):
     uri = register("decided").model_uri
-    approve(uri)
+    decided(uri)
     monkeypatch.delenv("HUSH_SIGNING_KEY")  # a machine that trusts, and cannot sign
     elsewhere = type(home())(acme.parent / "home").create()
     monkeypatch.setenv("HUSH_HOME", str(elsewhere.root))
@@ -284,14 +280,12 @@ def test_an_approval_is_signed_for_others(register, acme, monkeypatch):
         verify_target("models:/decided-too@champion")
 
 
-@pytest.mark.usefixtures("prefect_harness")
 def test_an_approval_by_the_homes_key_is_none_where_there_is_a_trust_root(register, acme, monkeypatch):
     private = str(acme.parent / "acme.key")
     uri = register("downgraded").model_uri
-    approve(uri)
-    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
-        monkeypatch.delenv(name)
-    approve(uri)
+    decided(uri)
+    forget_keys(monkeypatch)
+    decided(uri)
     assert "key of this home" in verify_target("models:/downgraded@champion").approval
     monkeypatch.setenv("HUSH_SIGNING_KEY", private)
     with pytest.raises(VerificationError, match="no signed envelope"):

@@ -1,12 +1,12 @@
 """What an artifact store answers: a file that is not there is the version's fault, everything else is not."""
 
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import mlflow
 import pytest
+from local_servers import serving
 from mlflow.exceptions import MlflowException
+from versions import listed
 
 from hush_core.errors import InputError, VerificationError
 from tasks.audit_record import note_elsewhere
@@ -22,41 +22,20 @@ LISTED = b'{"files": [{"path": "certificate.json", "is_dir": false, "file_size":
 def store(status, listed=LISTED):
     """The artifact API of an MLflow server that lists one file, and answers with a status when it is asked for."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            if "path=" in self.path:
-                self.say(200, listed if self.path.endswith("certificate") else b'{"files": []}')
-            else:
-                self.say(status, b"{}")
+    def answer(request):
+        if "path=" not in request.path:
+            return status, b"{}", {}
+        return 200, listed if request.path.endswith("certificate") else b'{"files": []}', {}
 
-        def say(self, code, body):
-            self.send_response(code)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/api/2.0/mlflow-artifacts/artifacts/m"
-        finally:
-            server.shutdown()
+    with serving(answer) as address:
+        yield f"{address}/api/2.0/mlflow-artifacts/artifacts/m"
 
 
 @pytest.fixture
 def version(monkeypatch):
     """Of a registry, with its artifacts at an address."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-
-    def make(name, source):
-        client = mlflow.MlflowClient()
-        client.create_registered_model(name)
-        return f"models:/{name}/{client.create_model_version(name, source).version}"
-
-    return make
+    return lambda name, source: listed(name, [source])[0]
 
 
 def test_only_a_file_that_is_not_there_is_missing(version, tmp_path):

@@ -10,34 +10,16 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
-import mlflow
 import pytest
-from receiving import KEY, named_receiver
-from versions import champion
+from receiving import KEY
+from versions import champion, decided, killed_at
 
 from hush_core.errors import InputError
 from tasks.runtime import promotions, webhook
-from tasks.runtime.approvals import APPROVED, REJECTED
+from tasks.runtime.approvals import REJECTED
 from tasks.runtime.decisions import decide, finish_decisions
 from tasks.runtime.environment import home
 from tasks.runtime.versions import DIGEST, find_version
-
-
-@pytest.fixture
-def receiver(tmp_path, monkeypatch):
-    with named_receiver(tmp_path, monkeypatch) as found:
-        yield found
-
-
-def approve(uri, why="read it"):
-    return decide(uri, APPROVED, by="ada", why=why, certificate=find_version(uri).tags[DIGEST])
-
-
-@pytest.fixture(autouse=True)
-def empty():
-    """What an earlier test left untold."""
-    for message in webhook.messages():
-        message.forget()
 
 
 def test_the_signature_is_that_of_the_standard():
@@ -47,9 +29,9 @@ def test_the_signature_is_that_of_the_standard():
     assert said == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_a_promotion_is_told_with_what_a_consumer_needs_and_nothing_else(register, receiver):
-    uri = register("told").model_uri
-    approve(uri, why="the reason stays in the registry")
+def test_a_promotion_is_told_with_what_a_consumer_needs_and_nothing_else(model, receiver):
+    uri = f"models:/{model}/1"
+    decided(uri, why="the reason stays in the registry")
     done = webhook.deliver()
     ((path, one, body, _),) = receiver.came
     assert path == "/hook/t0ken" and done == webhook.Delivery((one,), ()) and webhook.messages() == []
@@ -57,7 +39,7 @@ def test_a_promotion_is_told_with_what_a_consumer_needs_and_nothing_else(registe
     told = receiver.taken[one]
     assert told["type"] == "model.promoted" and told["timestamp"] == tags["reviewed_at"]
     assert told["data"] == {
-        "model": "told", "version": "1", "uri": uri, "certificate_sha256": tags[DIGEST], "approved_by": "ada",
+        "model": model, "version": "1", "uri": uri, "certificate_sha256": tags[DIGEST], "approved_by": "ada",
         "decision_sha256": one.removeprefix("decision-"),
     }  # fmt: skip
     assert b"stays in the registry" not in body
@@ -67,8 +49,8 @@ def test_a_promotion_is_told_with_what_a_consumer_needs_and_nothing_else(registe
     assert len(receiver.came) == 1, "a rejection is no promotion"
 
 
-def test_a_sender_killed_between_the_answer_and_its_note_tells_it_again_by_the_same_id(register, receiver):
-    approve(register("twice").model_uri)
+def test_a_sender_killed_between_the_answer_and_its_note_tells_it_again_by_the_same_id(model, receiver):
+    decided(f"models:/{model}/1")
     code = "from tasks.runtime.environment import prepare_environment; prepare_environment(); "
     code += "from tasks.runtime.webhook import deliver; print(deliver())"
 
@@ -94,43 +76,32 @@ CUTS = [
 
 
 @pytest.mark.parametrize(("call", "when", "happens"), CUTS)
-def test_a_decision_that_was_killed_is_finished_or_was_none(
-    register, receiver, monkeypatch, call, when, happens
-):
+def test_a_decision_that_was_killed_is_finished_or_was_none(model, receiver, call, when, happens):
     """A kill at each request: the alias and the message go together, whoever comes next."""
-    name = f"cut-{call.replace('_', '-')}-{when}"
-    uri, real = register(name).model_uri, getattr(mlflow.MlflowClient, call)
-
-    def cut(self, *arguments, **options):
-        if when == "after":
-            real(self, *arguments, **options)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(mlflow.MlflowClient, call, cut)
-        with pytest.raises(KeyboardInterrupt):
-            approve(uri)
+    uri = f"models:/{model}/1"
+    with killed_at(call, when):
+        decided(uri)
     assert webhook.deliver().taken == (), "nothing is told before it is certain"
-    finish_decisions(name)
-    assert (champion(name) is not None) == happens
+    finish_decisions(model)
+    assert (champion(model) is not None) == happens
     assert (len(webhook.deliver().taken) == 1) == happens == (len(receiver.came) == 1)
     if not happens:
-        approve(uri)
+        decided(uri)
         webhook.deliver()
-    finish_decisions(name)
-    assert len(receiver.taken) == len(receiver.came) == 1 and str(champion(name)) == "1"
+    finish_decisions(model)
+    assert len(receiver.taken) == len(receiver.came) == 1 and str(champion(model)) == "1"
     assert webhook.deliver() == webhook.Delivery()
 
 
-def test_a_killed_decision_is_finished_before_the_next_one_of_the_model(register, receiver, monkeypatch):
+def test_a_killed_decision_is_finished_before_the_next_one_of_the_model(model, receiver, monkeypatch):
     """And its message, which a rejection overtook before it was told, is not told."""
-    uri = register("next").model_uri
+    uri = f"models:/{model}/1"
     with monkeypatch.context() as patched:
         patched.setattr(promotions.Promotion, "keep", _once_then_die(promotions.Promotion.keep))
         with pytest.raises(KeyboardInterrupt):
-            approve(uri)
-    assert str(champion("next")) == "1"
-    assert decide(uri, REJECTED, by="bob", why="no") and champion("next") is None
+            decided(uri)
+    assert str(champion(model)) == "1"
+    assert decide(uri, REJECTED, by="bob", why="no") and champion(model) is None
     assert webhook.deliver() == webhook.Delivery() and not receiver.came
 
 
@@ -146,8 +117,8 @@ def _once_then_die(real):
     return keep
 
 
-def test_a_receiver_that_is_away_is_asked_again_later_and_nobody_else_is_told(register, receiver, caplog):
-    approve(register("later").model_uri)
+def test_a_receiver_that_is_away_is_asked_again_later_and_nobody_else_is_told(model, receiver, caplog):
+    decided(f"models:/{model}/1")
     receiver.status, now = 503, time.time()
     for status, wait in ((503, 5), (307, 300), (404, 1800)):
         receiver.status = status
@@ -242,9 +213,9 @@ def test_a_secret_in_the_folder_of_nobody_is_refused_in_one_line(receiver, monke
         webhook.endpoint()
 
 
-def test_nobody_is_told_where_nobody_is_named(register, monkeypatch):
+def test_nobody_is_told_where_nobody_is_named(model, monkeypatch):
     monkeypatch.delenv("HUSH_WEBHOOK_URL", raising=False)
-    approve(register("silent-receiver").model_uri)
+    decided(f"models:/{model}/1")
     assert webhook.messages() == [] and webhook.deliver() == webhook.Delivery()
 
 
@@ -256,14 +227,12 @@ def test_nobody_is_told_where_nobody_is_named(register, monkeypatch):
         "https://a..b/", f"https://{'a' * 64}.com/", "https://example.com:99999/", "https://example.com:port/",
     ],
 )  # fmt: skip
-def test_an_address_that_cannot_be_is_refused_before_anything_is_decided(
-    register, receiver, monkeypatch, url
-):
-    uri = register("unaddressed").model_uri
+def test_an_address_that_cannot_be_is_refused_before_anything_is_decided(model, receiver, monkeypatch, url):
+    uri = f"models:/{model}/1"
     monkeypatch.setenv("HUSH_WEBHOOK_URL", url)
     with pytest.raises(InputError, match="HUSH_WEBHOOK_URL"):
-        approve(uri)
-    assert champion("unaddressed") is None and find_version(uri).tags["validation_status"] == "pending"
+        decided(uri)
+    assert champion(model) is None and find_version(uri).tags["validation_status"] == "pending"
 
 
 @pytest.mark.parametrize(
@@ -277,11 +246,11 @@ def test_a_secret_that_is_none_is_refused_and_not_shown(receiver, tmp_path, cont
     assert not content or len(content) < 8 or content[6:] not in str(caught.value)
 
 
-def test_a_damaged_note_of_the_last_promotion_is_told_in_one_line(register):
-    approve(register("noted").model_uri)
-    file = home().root / "decisions" / f"champion-{home().fingerprint('champion noted')}"
+def test_a_damaged_note_of_the_last_promotion_is_told_in_one_line(model):
+    decided(f"models:/{model}/1")
+    file = home().root / "decisions" / f"champion-{home().fingerprint(f'champion {model}')}"
     whole = file.read_bytes()
     file.write_bytes(whole[:-5])
     with pytest.raises(InputError, match="is damaged"):
-        promotions.last_promotion("noted")
+        promotions.last_promotion(model)
     file.write_bytes(whole)
