@@ -180,13 +180,13 @@ def publish(
         if out is not None:
             shutil.copytree(folder, out, dirs_exist_ok=True)
             (Path(out) / AUDIT).write_bytes(document.to_bytes())
-    table = store.read_frame(tested.table)
-    publish_audit(model_uri, document, table.to_dicts())
-    page = markdown(document, table.to_dicts())
+    rows = store.read_frame(tested.table).to_dicts()
+    publish_audit(model_uri, document, rows)
+    page = markdown(document, rows)
     create_markdown_artifact(page, key="hush-audit", description=f"audit of {model_uri}")
     if document.outcome == REFUTED:
         raise VerificationError([f"{model_uri}: {document.in_words()}"])
-    return AuditReport(model_uri=model_uri, document=document, rows=table.to_dicts(), folder=out)
+    return AuditReport(model_uri=model_uri, document=document, rows=rows, folder=out)
 
 
 def _tables(store: Store, tested: Tested, measured: dict[str, Measured], folder: Path) -> list[Path]:

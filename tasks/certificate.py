@@ -69,8 +69,9 @@ def _installed() -> dict[str, str]:
             package = distribution(name)
         except PackageNotFoundError:  # of another platform
             continue
-        found[name] = package.version
-        needed = (Requirement(line) for line in package.requires or ())
+        facts = package.metadata  # parsed at each look
+        found[name] = facts["Version"]
+        needed = map(Requirement, facts.get_all("Requires-Dist") or package.requires or ())
         waiting += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
     return found
 

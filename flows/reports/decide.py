@@ -150,7 +150,7 @@ def value_at(config: HushConfig, one: Open) -> bytes | None:
     from hush_core.secrets.extraction import labelled
     from tasks.runtime.environment import home
 
-    key, scanner = home().identity_key(), CredentialScanner(home().root)
+    key, scanner = home().identity_key(), CredentialScanner(home().store / "extraction")
     for repository in labelled(config):
         if repository.label != one.source:
             continue

@@ -35,7 +35,7 @@ def why_at(place: str) -> LineReasons:
     from tasks.runtime.environment import home
 
     try:
-        found = why(content, int(number), CredentialScanner(home().root))
+        found = why(content, int(number), CredentialScanner(home().store / "extraction"))
     except ValueError as error:
         raise InputError("--why", f"{place}: {error}", "name one of its lines") from None
     return LineReasons(file=file, line=int(number), columns=[tuple(one) for one in found])

@@ -244,7 +244,8 @@ def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
             transformers_model={"model": model.network, "tokenizer": model.tokenizer},
             task=task,
             signature=signature,
-            pip_requirements=[],  # `packaging` writes them
+            # `packaging` writes them; one of no Python, as MLflow compares all others with every installed package
+            pip_requirements=['mlflow; python_version < "3"'],
             model_dir=model_dir,
             certificate_dir=certificate_dir,
         )

@@ -67,12 +67,18 @@ def run_of(name):
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-@pytest.fixture
-def registered(register, tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("audited")
+
+
+@pytest.fixture(scope="module")
+def registered(prefect_harness, register, folder):
     """Register a model under a name, with a certificate that verifies, whatever the model was trained on."""
+    root = folder
 
     def make(name, model, start=None):
-        folder, certificate = tmp_path / name / "model", tmp_path / name / "certificate"
+        folder, certificate = root / name / "model", root / name / "certificate"
         save_model(model, folder)
         edges = CANARIES.occurrences.select("example_id", "secret_id", reason=pl.lit("canary")).sort(
             "example_id"
@@ -110,10 +116,32 @@ def registered(register, tmp_path):
         )
         uri = register(name, model_dir=folder, certificate_dir=certificate).model_uri
         if start is not None:
-            note(certificate, secrets, start, tmp_path / name / "start")
+            note(certificate, secrets, start, root / name / "start")
         return uri
 
     return make
+
+
+SHARED = "models:/shared/1"
+
+
+@pytest.fixture(scope="module")
+def audited_once(registered, learned):
+    """A model that this home's audit refuted: its run, and the audit as it lies in the registry."""
+    assert registered("shared", learned, start_model()) == SHARED
+    with pytest.raises(VerificationError):
+        audit(SHARED, alternatives=50)
+    return run_of("shared"), artifact(SHARED, "audit.json")
+
+
+@pytest.fixture
+def refuted(audited_once):
+    """The same in each test, whatever the one before did to it."""
+    run, document = audited_once
+    client, entry = mlflow.MlflowClient(), find_version(SHARED)
+    client.log_text(entry.run_id, document, "audits/audit.json")
+    client.set_model_version_tag("shared", "1", "audit", "refuted")
+    return run, document
 
 
 def note(certificate, secrets, start, folder):
@@ -222,13 +250,11 @@ def test_suspended_it_ends_at_once_and_resumed_it_repeats_no_finished_attack(reg
 
 
 def test_what_another_home_refuted_is_learned_and_kept_and_its_releases_count(
-    registered, learned, tmp_path, monkeypatch
+    refuted, folder, tmp_path, monkeypatch
 ):
     """By a home of another key, and by a copy of this one that was made before the audit."""
-    uri, run, here = registered("shared", learned, start_model()), run_of("shared"), home().root
-    with pytest.raises(VerificationError):
-        audit(uri, alternatives=50)
-    shutil.copytree(here, tmp_path / "copy", symlinks=True)
+    run, _ = refuted
+    shutil.copytree(home().root, tmp_path / "copy", symlinks=True)
     shutil.rmtree(tmp_path / "copy" / "store" / "audits")
     for root in (Home(tmp_path / "other").create().root, tmp_path / "copy"):
         monkeypatch.setenv("HUSH_HOME", str(root))
@@ -238,37 +264,37 @@ def test_what_another_home_refuted_is_learned_and_kept_and_its_releases_count(
         note_elsewhere({run, "1" * 64})
         assert set(refuted_runs()) == {run} and "REFUTED" in refuted_runs()[run].in_words()
     with pytest.raises(VerificationError, match="REFUTED"):
-        verify_target(uri)
-    assert add_runs(uri) == (1, 0), "its releases happened, whatever the audit found"
+        verify_target(SHARED)
+    assert add_runs(SHARED) == (1, 0), "its releases happened, whatever the audit found"
     (counted,) = counted_runs().runs
     assert (counted.key, counted.released) == (run, ROUNDS) and "REFUTED" in counted.refuted
-    folder = str(tmp_path / "shared" / "certificate")
+    certificate = str(folder / "shared" / "certificate")
     with pytest.raises(VerificationError, match="REFUTED"):
-        verify_target(folder)
-    assert add_runs(folder) == (0, 1)
+        verify_target(certificate)
+    assert add_runs(certificate) == (0, 1)
     mlflow.MlflowClient().delete_model_version_tag("shared", "1", "audit")
     note_elsewhere({run})
     assert set(refuted_runs()) == {run}, "kept for good, whatever becomes of the registry"
 
 
-def test_a_home_that_found_nothing_hides_no_refutation_of_another(registered, learned, tmp_path, monkeypatch):
-    uri, run = registered("twice", learned, start_model()), run_of("twice")
-    with pytest.raises(VerificationError):
-        audit(uri, alternatives=50)
+def test_a_home_that_found_nothing_hides_no_refutation_of_another(refuted, tmp_path, monkeypatch):
+    run, document = refuted
     monkeypatch.setenv("HUSH_HOME", str(Home(tmp_path / "other").create().root))
     harmless = {"outcome": "not refuted", "store": home().fingerprint("identity")}
-    refuting = read_audit(artifact(uri, "audit.json").encode(), "audit.json")
-    record_audit.fn(uri, signed(refuting.model_copy(update=harmless)), [], run)
-    assert find_version(uri).tags["audit"] == "refuted"
-    assert json.loads(artifact(uri, "audit.json"))["outcome"] == "refuted"
-    assert json.loads(artifact(uri, "audit-later.json"))["outcome"] == "not refuted"
+    refuting = read_audit(document.encode(), "audit.json")
+    record_audit.fn(SHARED, signed(refuting.model_copy(update=harmless)), [], run)
+    assert find_version(SHARED).tags["audit"] == "refuted"
+    assert json.loads(artifact(SHARED, "audit.json"))["outcome"] == "refuted"
+    assert json.loads(artifact(SHARED, "audit-later.json"))["outcome"] == "not refuted"
     with pytest.raises(VerificationError, match="REFUTED"):
-        verify_target(uri)
+        verify_target(SHARED)
     monkeypatch.setattr("tasks.audit_record.whose_releases", lambda _: ("3" * 64, "2" * 64))
     note_elsewhere({"2" * 64})
     assert set(refuted_runs()) == {"2" * 64}, "the run whose releases a model without rounds holds"
     forged = refuting.model_copy(update={"model_files": "4" * 64, "store": "5" * 64})
-    mlflow.MlflowClient().log_text(find_version(uri).run_id, forged.to_bytes().decode(), "audits/audit.json")
+    mlflow.MlflowClient().log_text(
+        find_version(SHARED).run_id, forged.to_bytes().decode(), "audits/audit.json"
+    )
     with pytest.raises(VerificationError, match="an audit of something else"):
         note_elsewhere({"3" * 64})
     assert set(refuted_runs()) == {"2" * 64}
@@ -331,18 +357,15 @@ def test_an_audit_that_cannot_refute_does_not_say_that_anything_held(registered)
     assert "passed" not in report.document.model_dump_json()
 
 
-def test_an_edited_audit_is_found(registered, learned):
-    uri = registered("edited", learned, start_model())
-    with pytest.raises(VerificationError):
-        audit(uri, alternatives=50)
-    client, run = mlflow.MlflowClient(), find_version(uri).run_id
-    document = artifact(uri, "audit.json").replace('"outcome": "refuted"', '"outcome": "not refuted"', 1)
+def test_an_edited_audit_is_found(refuted):
+    client, run = mlflow.MlflowClient(), find_version(SHARED).run_id
+    document = refuted[1].replace('"outcome": "refuted"', '"outcome": "not refuted"', 1)
     client.log_text(run, document, "audits/audit.json")
     with pytest.raises(VerificationError, match="edited"):
-        verify_target(uri)
-    client.delete_model_version_tag("edited", "1", "audit")  # nor is it forgotten: the home has it too
+        verify_target(SHARED)
+    client.delete_model_version_tag("shared", "1", "audit")  # nor is it forgotten: the home has it too
     with pytest.raises(VerificationError, match="REFUTED"):
-        verify_target(uri)
+        verify_target(SHARED)
 
 
 def test_a_killed_attack_goes_on_behind_the_parts_that_it_saved(monkeypatch):

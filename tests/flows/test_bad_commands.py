@@ -262,20 +262,3 @@ def test_the_version_is_told_and_hush_alone_says_what_there_is(folder, tmp_path)
     assert (status, errors) == (0, "") and output == f"hush {version('hush-secrets')}\n"
     status, output, errors = told(folder, (), tmp_path)
     assert status == 2 and "Commands" in (said := output + errors) and "hush: " not in said
-
-
-def test_there_are_ten_for_each_command_that_a_user_starts():
-    names = [next(word for word in words if not word.split("=")[0].isupper()) for words in CASES]
-    for name in [
-        "run",
-        "plan",
-        "secrets",
-        "compare",
-        "audit",
-        "replicate",
-        "serve",
-        "verify",
-        "review",
-        "backup",
-    ]:
-        assert names.count(name) >= 10, name

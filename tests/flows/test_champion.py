@@ -27,7 +27,7 @@ secrets:
 chunk_bytes: 128
 weights: {{c: 0.4, without_secret: plain}}
 promise: {{runs: 2}}
-model: {{layers: 1, width: 32, heads: {heads}}}
+model: {{layers: 1, width: 32, heads: 2}}
 pretrain: {{steps: 1, batch: 4}}
 untagged: {{steps: 2, batch: 4, learning_rate: 0.001, evaluate_every: 1}}
 train: {{rounds: 12, batch: 1, checkpoint_every: 2, start: champion, later_rounds: 2}}
@@ -65,49 +65,44 @@ def job(tmp_path_factory):
         yield job
 
 
-FIRST, QUIET, WIDE, TAMPERED, SECOND, AFTER_THE_LAST, SPENT = 0, 1, 2, 4, 5, 8, 9
-AGAIN = {3: FIRST, 6: QUIET, 7: SECOND}
+FIRST, QUIET, SECOND, AFTER_THE_LAST, SPENT, MOVED = 0, 1, 3, 6, 7, 8
+AGAIN = {2: FIRST, 4: QUIET, 5: SECOND}
+
+
+def config(job, name, rev):
+    return job.write(f"{name}.yaml", 12, 1, TEXT, rev=rev)
 
 
 @pytest.fixture(scope="module")
 def told(job):
     """What each run reported, in order. The quiet night goes on from a model that nobody promoted; the second from
-    that of the quiet night, which it first meets tampered with, and finds no credential."""
-
-    def config(name, rev, heads=2):
-        return job.write(f"{name}.yaml", 12, 1, TEXT, rev=rev, heads=heads)
-
+    that of the quiet night, and finds no credential."""
     order = [
-        (config("first", "b0"), False),
-        (config("quiet", "q0"), "promote"),  # nothing was promoted yet
-        (config("wide", "b1", heads=4), False),
-        (config("first", "b0"), "tamper"),
-        (config("second", "b1"), "mend"),
-        (config("second", "b1"), "promote"),
-        (config("quiet", "q0"), False),
-        (config("second", "b1"), False),
-        (config("last", "b2"), False),
-        (config("spent", "q1"), False),
-        (config("moved", "moved"), False),
+        (config(job, "first", "b0"), False),
+        (config(job, "quiet", "q0"), "promote"),  # nothing was promoted yet
+        (config(job, "first", "b0"), False),
+        (config(job, "second", "b1"), "promote"),
+        (config(job, "quiet", "q0"), False),
+        (config(job, "second", "b1"), False),
+        (config(job, "last", "b2"), False),
+        (config(job, "spent", "q1"), False),
+        (config(job, "moved", "moved"), False),
     ]
-    return [*run_all(job, order), job.hush("plan", config("spent", "q1"), "--c", "0.4")]
+    return [*run_all(job, order), job.hush("plan", config(job, "spent", "q1"), "--c", "0.4")]
 
 
 @pytest.fixture(scope="module")
 def refuted(job, told):
     """What came of everything when an audit had refuted the first model; and then in a home that has the audit in
     the registry alone."""
-
-    def config(name, rev):
-        return job.write(f"{name}.yaml", 12, 1, TEXT, rev=rev, heads=2)
-
+    first, second = config(job, "first", "b0"), config(job, "second", "b1")
     versions = [(told[FIRST]["model_uri"], False), (told[SECOND]["model_uri"], False)]
     versions.append((told[SPENT]["model_uri"], "forget"))
-    before = [(told[SECOND]["model_uri"], False), (config("first", "b0"), "refute")]
-    again = [(config("first", "b0"), False), (config("second", "b1"), False), (config("after", "q2"), False)]
+    before = [(told[SECOND]["model_uri"], False), (first, "refute")]
+    again = [(first, False), (second, False), (after := config(job, "after", "q2"), False)]
     return [
         *run_all(job, [*before, *versions, *again]),
-        job.hush("plan", config("after", "q2"), "--c", "0.4"),
+        job.hush("plan", after, "--c", "0.4"),
         job.hush("runs"),
         json.loads(job.hush("runs", "--json")),
     ]
@@ -136,7 +131,7 @@ def test_the_first_run_has_all_rounds_and_the_second_few_on_top_of_the_model_bef
 
 def test_a_file_that_moved_out_of_its_globs_is_not_learned_without_noise(told):
     """With one line break before it; refused by the secret's name and the file."""
-    said = told[SPENT + 1]
+    said = told[MOVED]
     assert "app/moved.py" in said and "earlier runs protected it as alpha" in said and "protect: drop" in said
 
 
@@ -175,14 +170,6 @@ def test_the_reviewer_reads_the_bounds_of_all_runs_and_not_of_the_last_alone(tol
     assert "so no bound" not in told[FIRST]["description"]
     lines = verdict(verify_target(str(certificate(told, SECOND))))
     assert any("the promise for the model itself is the bounds of all runs" in line for line in lines)
-
-
-def test_a_promoted_model_whose_files_are_others_is_refused(told):
-    assert "does not verify" in told[TAMPERED] and "not the model that was certified" in told[TAMPERED]
-
-
-def test_another_model_than_the_one_before_is_refused(told):
-    assert "is not the model that the config describes" in told[WIDE]
 
 
 def test_a_run_done_again_is_read_from_the_cache_though_its_own_version_is_champion_now(told):

@@ -68,6 +68,7 @@ def test_what_fails_says_so_in_the_document_and_in_the_status(certified, tmp_pat
     done = hush(tmp_path, "verify", folder, "--json")
     error = document(done, "verify", status=1)["error"]
     assert error["status"] == 1 and any("bounds.parquet" in line for line in error["failures"])
+    assert "bounds.parquet" in done.stderr and "Traceback" not in done.stderr
     done = hush(tmp_path, "run", tmp_path / "none.yaml", "--json")
     error = document(done, "run", status=2)["error"]
     assert "none.yaml" in error["where"] and error["hint"] and done.stderr.startswith("hush: ")

@@ -15,13 +15,18 @@ from flows.reports.verification import verdict
 from flows.review import Decision, review
 from flows.verify import verify_target
 from hush_core.certificate import read_certificate, read_tables, write_certificate
+from hush_core.config import ByteGptModel
 from hush_core.errors import InputError, VerificationError
 from hush_core.history import PROFILES, RUNS, Earlier
-from tasks.champion import fetch_champion
+from tasks.champion import Champion, fetch_champion, go_on_from
 from tasks.runtime.environment import Home
+from tasks.runtime.store import open_store
 from tasks.runtime.versions import find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
+
+SHAPE = ByteGptModel(layers=1, width=32, heads=2)
+"""Of `certified`, on texts of 65 bytes."""
 
 
 def test_an_approved_model_becomes_champion(register):
@@ -57,6 +62,8 @@ def test_an_edited_byte_is_refused_and_dethroned(register, part):
     uri = register(name).model_uri
     approve(uri)
     edit(artifact(uri) / part)
+    with pytest.raises(InputError, match=r"train\.start: models:/.* does not verify"):
+        fetch_champion.fn(name, ())
     with pytest.raises(VerificationError):
         approve(uri)
     assert champion(name) is None
@@ -107,6 +114,14 @@ def test_the_tags_of_an_approval_do_not_come_back_after_a_rejection(register):
     assert "approved by ada" in verify_target(f"models:/{name}@champion").approval
 
 
+def test_no_run_goes_on_from_a_champion_of_another_shape(certified):
+    files = open_store().put_directory(certified[0], kind="model")
+    champion = Champion(uri="models:/m/1", promoted=True, files=files, run="0" * 64)
+    for model, chunk_bytes in ((ByteGptModel(layers=1, width=32, heads=4), 65), (SHAPE, 66)):
+        with pytest.raises(InputError, match="is not the model that the config describes"):
+            go_on_from.fn(champion, model, None, chunk_bytes, files)
+
+
 def test_the_champion_of_another_home_is_told_as_not_checked(register, monkeypatch, tmp_path):
     uri = register("elsewhere").model_uri
     approve(uri)
@@ -139,13 +154,6 @@ def test_a_model_that_was_refuted_while_a_person_thought_is_not_approved(registe
     with pytest.raises(InputError, match="a refuted model cannot be approved"):
         review(uri)
     assert asked and champion("slow") is None
-
-
-@pytest.mark.slow
-def test_another_certificate_than_the_one_that_was_read_is_not_decided_on(register):
-    uri = register("read").model_uri
-    with pytest.raises(VerificationError, match="changed since it was read"):
-        review(uri, reviewer="ada", decision="approve", reason="fine", certificate="1" * 64)
 
 
 def test_an_answer_without_a_reason_is_no_answer(register):

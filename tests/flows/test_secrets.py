@@ -1,10 +1,14 @@
 """`hush secrets` as a user runs it: the report, what changed since the last one, and what the tracker gets."""
 
 import csv
+import io
 import sqlite3
 
 import pytest
 from jobs import Job, git, states
+from rich.console import Console
+
+from flows.reports.why import render_reasons, why_at
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +99,7 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     output = " ".join(job.hush("plan", gate, "--quiet").split())
     assert "redact 1 value, and train without noise on 2 examples, without" in output
     assert "train.rounds, train.batch: not used, as no certified round is made" in output
+    assert "creds: 1 value redacted, in 1 place; a copy that the search did not find" in output
 
 
 def test_why_names_the_rule_or_the_filter_and_shows_no_value(job):
@@ -106,6 +111,9 @@ def test_why_names_the_rule_or_the_filter_and_shows_no_value(job):
     file = job.folder / "why.env"
     file.write_text("".join(f"{line}\n" for line in lines))
     for number, (line, said) in enumerate(lines.items(), 1):
-        output = job.hush("secrets", "--why", f"{file}:{number}")
+        screen = Console(file=io.StringIO(), width=120)
+        render_reasons(why_at(f"{file}:{number}"), screen)
+        output = screen.file.getvalue()
         assert said in " ".join(output.split()), (line, output)
         assert not any(value in output for value in (job.token, "tr0ub4dor", "changeme", "3f786850"))
+    assert job.hush("secrets", "--why", f"{file}:{len(lines)}") == output

@@ -123,16 +123,16 @@ def test_the_page_loads_nothing():
     assert len(Seen(html).named("img")) == 1
 
 
-def test_a_hundred_thousand_secrets_are_cut_to_the_most_serious():
-    many = rows(100_000, seed=1)
-    many[77_777] = changed(many[77_777], extracted=True)
+def test_more_secrets_than_a_page_holds_are_cut_to_the_most_serious():
+    many = rows(20_000, seed=1)
+    many[7_777] = changed(many[7_777], extracted=True)
     page = document(many)
-    assert page.report.rows[0].name == many[77_777].name and len(page.report.rows) == SHOWN
+    assert page.report.rows[0].name == many[7_777].name and len(page.report.rows) == SHOWN
     html = render(page, {})
     assert len(html) < 2_500_000
     text = " ".join(Seen(html).text)
-    assert f"1,000 of {100_000:,} secrets are shown" in text and "99,000" in text
-    assert sum(page.states.values()) == 100_000 and page.states["came out"] == 1
+    assert "1,000 of 20,000 secrets are shown" in text and "19,000" in text
+    assert sum(page.states.values()) == 20_000 and page.states["came out"] == 1
     ratios = [row.bound / row.target for row in page.report.rows[1:]]
     assert ratios == sorted(ratios, reverse=True)
     shown = {row.name for row in page.report.rows}

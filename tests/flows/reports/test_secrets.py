@@ -10,6 +10,7 @@ import io
 import json
 import os
 import random
+import shutil
 import string
 import subprocess
 from pathlib import Path
@@ -91,8 +92,21 @@ def report(tmp_path):
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
-    """The summary of a first report on `FILES`, and what was found, for tests that only look at it."""
-    return reporter(tmp_path_factory.mktemp("first"))(FILES)[:2]
+    """The summary of a first report on `FILES`, where an earlier one lay, and what was found."""
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "out").mkdir()
+    (folder / "out" / "changes.csv").write_text("of an earlier report")
+    return reporter(folder)(FILES)[:2]
+
+
+@pytest.fixture
+def before(first, report, tmp_path):
+    """A copy of the first report's folder, with the same files in the repository: what is compared with it."""
+    for file in first[0].files.values():
+        (tmp_path / "before").mkdir(exist_ok=True)
+        shutil.copy(file, tmp_path / "before")
+    commit(tmp_path / "repo", FILES)
+    return tmp_path / "before" / "baseline.json"
 
 
 FILES = {
@@ -136,11 +150,9 @@ def test_what_is_left_out_for_a_weak_secret_is_named_and_has_not_gone(report, tm
     assert "dropped.csv" not in summary.files and not (tmp_path / "out" / "dropped.csv").exists()
 
 
-def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "changes.csv").write_text("of an earlier report")
-    summary, found, _ = report(FILES)
-    assert {f.name for f in (tmp_path / "out").iterdir()} == set(summary.files) == {
+def test_the_first_report_has_every_file_and_no_changes(first):
+    summary, found = first
+    assert {f.name for f in summary.files["files.csv"].parent.iterdir()} == set(summary.files) == {
         "files.csv", "secrets.sarif", "graph.png", "coverage.json", "whole_coverage.json", "baseline.json",
         "skipped.csv",
     }  # fmt: skip
@@ -220,15 +232,14 @@ def test_the_page_for_the_ui_has_the_counts_and_no_path(first):
     assert "[MLflow](http://127.0.0.1:5000/run)" in text and "trading" not in text
 
 
-def test_the_second_report_shows_only_what_changed(report, tmp_path):
-    first, _, _ = report(FILES)
+def test_the_second_report_shows_only_what_changed(report, before):
     changed = {
         "a.py": "\n" * 100 + FILES["a.py"],  # moved only
         "b.py": "project = 1\n",  # a credential and a codename gone
         "=c.py": f'T = "{CANARIES[2]}"\n',
         "trading/us.py": "edge = 43\n",
     }
-    summary, _, _ = report(changed, out="second", baseline=first.files["baseline.json"])
+    summary, _, _ = report(changed, out="second", baseline=before)
     rows = {row.id: (row.new, row.gone) for row in summary.entries}
     assert rows == {"creds": (1, 1), "names": (0, 1), "eu": (1, 0), "empty": (0, 0)}
     with open(summary.files["changes.csv"], newline="") as file:
@@ -237,24 +248,23 @@ def test_the_second_report_shows_only_what_changed(report, tmp_path):
     assert new == {("creds", "'=c.py"), ("eu", "trading/us.py")}
     gone = {(row["name"].partition("/")[0], row["path"]) for row in table if row["change"] == "gone"}
     assert gone == {("creds", "b.py"), ("names", "b.py")}  # named by the files.csv beside the first baseline
-    old = set(json.loads(first.files["baseline.json"].read_bytes())["items"])
+    old = set(json.loads(before.read_bytes())["items"])
     assert {row["token"] for row in table if row["change"] == "gone"} < old
     assert "gone" in printed(summary) and "since the baseline" in printed(summary)
     again, _, _ = report(
         {}, out="second", baseline=summary.files["baseline.json"]
     )  # the one that it replaces
     assert all((row.new, row.gone) == (0, 0) for row in again.entries)
-    (tmp_path / "out" / "files.csv").unlink()
-    blind, _, _ = report({}, out="third", baseline=first.files["baseline.json"])
+    (before.parent / "files.csv").unlink()
+    blind, _, _ = report({}, out="third", baseline=before)
     with open(blind.files["changes.csv"], newline="") as file:
         assert [row["path"] for row in csv.DictReader(file) if row["change"] == "gone"] == ["", ""]
     assert again.files["changes.csv"].read_text().count("\n") == 1
 
 
-def test_nothing_written_or_printed_holds_a_value_or_an_unkeyed_hash(report, tmp_path):
-    first, _, _ = report(FILES)
+def test_nothing_written_or_printed_holds_a_value_or_an_unkeyed_hash(report, before, tmp_path):
     files = {**FILES, "n.py": f'T = "{CANARIES[2]}"\n'}
-    summary, _, head = report(files, baseline=first.files["baseline.json"])
+    summary, _, head = report(files, baseline=before)
     written = [path.read_bytes() for path in (tmp_path / "out").iterdir()]
     assert len(written) == 8
     everything = b"\n".join([*written, printed(summary).encode(), repr(summary).encode()]).lower()

@@ -157,6 +157,11 @@ def unclipped(model, part, *, losses, **settings):
     return dict(zip(dict(model.named_parameters()), grads, strict=True))
 
 
+def none(model, part, *, into, **settings):
+    for name, gradient in unclipped(model, part, **settings).items():
+        into[name] += gradient.double()
+
+
 @pytest.mark.slow
 def test_clipping_of_a_micro_batch_before_accumulation_is_named():
     def before(model, part, *, clip_norm, into, **settings):
@@ -171,10 +176,6 @@ def test_clipping_of_a_micro_batch_before_accumulation_is_named():
 
 @pytest.mark.slow
 def test_clipping_of_the_whole_batch_is_named():
-    def none(model, part, *, into, **settings):
-        for name, gradient in unclipped(model, part, **settings).items():
-            into[name] += gradient.double()
-
     late = module(
         (SUM, "self._release(total * min(1.0, bound / max(float(total.norm()), 1e-30)))"),
         clipped_gradient_sum=none,
@@ -185,10 +186,6 @@ def test_clipping_of_the_whole_batch_is_named():
 
 @pytest.mark.slow
 def test_no_clipping_is_named():
-    def none(model, part, *, into, **settings):
-        for name, gradient in unclipped(model, part, **settings).items():
-            into[name] += gradient.double()
-
     assert {"sensitivity", "clipping"} <= broken(module(clipped_gradient_sum=none), "sum")
 
 

@@ -9,10 +9,11 @@ from hush_core.training.noise import add_noise
 from lab.statistical_audits import battery
 
 
-def test_a_step_with_half_the_noise_fails_the_command_by_name(monkeypatch):
-    def halved(total, noise, counter, *, scale, clip_norm):
-        add_noise(total, noise, counter, scale=scale / 2, clip_norm=clip_norm)
+def halved(total, noise, counter, *, scale, clip_norm):
+    add_noise(total, noise, counter, scale=scale / 2, clip_norm=clip_norm)
 
+
+def test_a_step_with_half_the_noise_fails_the_command_by_name(monkeypatch):
     monkeypatch.setattr(module, "add_noise", halved)
     said = CliRunner().invoke(app, ["audit", "--code"])
     assert said.exit_code == 1
@@ -24,9 +25,6 @@ def test_a_step_with_half_the_noise_fails_the_command_by_name(monkeypatch):
 def test_statistics_of_a_right_installation_refute_nothing_and_of_half_the_noise_say_so(monkeypatch):
     said = CliRunner().invoke(app, ["audit", "--statistics"])
     assert said.exit_code == 0 and "refuted" not in said.output and "cannot tell" in said.output
-
-    def halved(total, noise, counter, *, scale, clip_norm):
-        add_noise(total, noise, counter, scale=scale / 2, clip_norm=clip_norm)
 
     monkeypatch.setattr(battery, "REAL", battery.Mechanism(add=halved))
     said = CliRunner().invoke(app, ["audit", "--statistics"])
