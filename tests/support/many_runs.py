@@ -49,9 +49,9 @@ def branches(job, names):
 def run_all(job, order):
     """What each run of `order`, (config, whether its second release fails), reported: a dict, "failed", or an
     error in words. After a config comes "promote" for one whose version is then approved in a review; "refute" for
-    one that an audit then refutes; "tamper" and "mend" then turn a byte of the version that was approved last. In
-    place of a config a version's URI: what its verification and its approval come to, in words; with "forget" the
-    home then loses its audits, as one that was restored from a backup: the registry alone has them."""
+    one that an audit then refutes. In place of a config a version's URI: what its verification and its approval
+    come to, in words; with "forget" the home then loses its audits, as one that was restored from a backup: the
+    registry alone has them."""
     given = json.dumps([[str(config), then] for config, then in order])
     paths = os.pathsep.join((str(ROOT), str(Path(__file__).parent)))
     environment = job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
@@ -90,7 +90,6 @@ def main(order):
             raise MemoryError("planted")
         return count(ledger)
 
-    promoted = Path()
     for config, then in order:
         ReleaseLedger.count = dies if then is True else count
         print("RAN", json.dumps(told := told_by(config)), flush=True)
@@ -98,11 +97,8 @@ def main(order):
             from flows.review import review
 
             review(told["model_uri"], reviewer="ada", decision="approve", reason="within every target")
-            promoted = artifact(told["model_uri"])
         elif then == "refute":
             refuted(told["model_uri"])
-        elif then in ("tamper", "mend"):
-            turned(next(promoted.rglob("*.safetensors")))
         elif then == "forget":
             import shutil
 
@@ -146,22 +142,6 @@ def verified_and_approved(model_uri):
         except HushError as error:
             words.append(str(error))
     return words
-
-
-def artifact(model_uri):
-    """Where the tracker keeps a version's files."""
-    from mlflow import MlflowClient
-
-    name, version = model_uri.removeprefix("models:/").split("/")
-    source = MlflowClient().get_model_version_download_uri(name, version)
-    return Path(source.removeprefix("file://"))
-
-
-def turned(file):
-    """The last byte the other way round; twice, and it is as it was."""
-    data = bytearray(file.read_bytes())
-    data[-1] ^= 0xFF
-    file.write_bytes(data)
 
 
 def told_by(config):
