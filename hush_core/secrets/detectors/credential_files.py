@@ -21,6 +21,7 @@ from hush_core.secrets.detectors.credential_names import RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
+    is_identifier,
     is_placeholder,
     is_public_key,
     is_shown,
@@ -94,6 +95,9 @@ def in_files(
             before = content[max(first, start - SHOWN) : start]
             if reason := _nobodys(value, before):
                 rejected(reason, value)
+                continue
+            if (_TYPE.search(before) or content[end : end + 1] == b"(") and is_identifier(value):
+                rejected("a variable behind its type, or a function that is called", value)
                 continue
             if place.after_name and _CHAIN.match(content, end):
                 rejected("a name whose methods are called on the next lines", value)
@@ -185,9 +189,11 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 _CAPITALS = linear.compile(rb"[A-Z]{2,}(?:_[A-Z]{2,})+,?")
-_HOST = re.compile(rb"https?://[\w.-]+(?::[0-9]{2,5})?/?")
+_HOST = re.compile(rb"(?:https?:)?//[\w.-]+(?::[0-9]{2,5})?/?")
 """An address, where nobody logs in."""
 _SWITCH = re.compile(rb"(?i)true|false|yes|no|on|off|null|none")
+_TYPE = linear.compile(rb"[a-z0-9][A-Z][A-Za-z]*[ \t]+(?:[a-z]\w*[ \t]*=[ \t]*)?\Z")
+"""A type in camel case, before the name of a variable or what is assigned to it."""
 _CHAIN = linear.compile(rb"\s{0,8}?\n[ \t]{1,64}\.[A-Za-z_]\w{0,64}\(")
 """What follows a name whose methods are called on the next lines."""
 _DOCUMENT = linear.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")

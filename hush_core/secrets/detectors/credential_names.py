@@ -40,6 +40,7 @@ from hush_core.secrets.detectors.credential_randomness import (
     surprise,
 )
 from hush_core.secrets.detectors.credential_symbols import is_handshake
+from hush_core.secrets.detectors.credential_unnamed import RANDOM_TOKEN, data_here
 from hush_core.secrets.detectors.credential_words import (
     DENYING,
     STRONG,
@@ -49,18 +50,17 @@ from hush_core.secrets.detectors.credential_words import (
     names_a_page,
     names_an_id,
     own_verdict,
-    tells,
     verdict,
     words,
 )
 from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
-RANDOM_TOKEN = "hush.random-token"
-"""A machine's random value that no name announces."""
 BEFORE, AFTER = 120, 32
 """Most bytes from a telling word to a value: before it (on its line, or on the line above), and after it."""
 MAX_VALUE = 8192
+MOST_OWN = 128
+"""Bytes of a value that its own name speaks for: an id and a digest are short, of a long value other names may speak."""
 
 _NO_NAMES = frozenset(b"value string default data content v b str text f r u".split())
 """Words that may be between a name on the line above and its value."""
@@ -174,9 +174,6 @@ def _made_runs(line: bytes) -> Iterator[_Run]:
             yield _Run(start, end, token, core, prefix, made, made_body)
 
 
-_NAMED_UUID = linear.compile(
-    rb"[A-Za-z][A-Za-z0-9.]*(?:-[A-Za-z][A-Za-z0-9.]*)*-[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
-)
 _DRAWN = linear.compile(rb"(?:[MmLlHhVvCcSsQqTtAaZz]{0,2}-?[0-9]{1,4}(?:\.[0-9]{1,6})?){4,}[Zz]?")
 """Letters for moves, with their lengths between, as SVG has them."""
 _PUBLIC_BY_ITSELF = (
@@ -238,7 +235,7 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
     start, end, body = start + first, end + first, core[len(prefix) :] if prefix else b""
     before = content[max(first, start - BEFORE) : start]
     said = verdict(before[-BEFORE:] + (prefix if not made else b""))
-    if said and (made or made_body) in ("hex", "uuid"):
+    if said and end - start <= MOST_OWN and (made or not verdict(prefix)):
         said = own_verdict(before)
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
@@ -262,6 +259,8 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
     if says_text(content[start:end]) or holds_text(content[start:end]):
         return rejected("encoded text", token)
     kind = made_body or made
+    if reason := data_here(content, *widened(content, start, end, first, last), first, last, made):
+        return rejected(reason, token)
     glued = bool(prefix) and prefix[-1:] in b"_-:~." and not DENYING & set(words(prefix))
     if glued and prefix.endswith(b"-") and made_body == "hex" and len(body) in (SHA1_DIGITS, SHA256_DIGITS):
         return rejected("a digest behind a prefix", token)
@@ -272,8 +271,6 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
         and _plain(core)
     ):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
-    if said is None and _NAMED_UUID.fullmatch(core) and not any(map(tells, words(core))):
-        return rejected("a name with the id of an object", token)
     if said is None and made and stands_alone(content, start, end, first, last, token, made):
         return RANDOM_TOKEN, start, end, True
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):

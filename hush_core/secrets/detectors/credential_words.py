@@ -12,7 +12,7 @@ _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TELLING = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
-    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig jwt hmac mnemonic "
+    b"cookie cookies session sessionid sessid sid webhook webhooks signing sig jwt hmac mnemonic "
     b"seed private privkey pk sk sas connstr api access vault "
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
     b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
@@ -36,17 +36,20 @@ _NOT_TELLING = frozenset(
 DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
-    b"guid uuid ulid nonce cnonce opaque".split()
+    b"guid uuid ulid nonce cnonce opaque iv ciphertext signature bitcoin monero ethereum".split()
 )  # fmt: skip
 STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
     b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
 )
 
-_OWN_NAME = linear.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*[\"']?\Z")
+_SIGN = rb"\\?[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*(?:[\w.]{0,32}[(\[])?\\?[\"']?\Z"
+"""What is between a name and its value: also a call on its way, or the bracket of a list."""
+_OWN_NAME = linear.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)" + _SIGN)
 _IDS = frozenset((b"id", b"ids", b"jid", b"gid", b"uid", b"pid"))
 _PAIR = linear.compile(
-    rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)[\"']?(?:([^\s,;&\"'{}\[\]()=:]{1,64})[\"']?[ \t]*[,;&]|([^\s,;&\"'{}\[\]()=:]{0,63}\w)[ \t])"
+    rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)(?:[\"']?([^\s,;&\"'{}\[\]()=:]{1,64}={0,2})[\"']?[ \t]*[,;&]"
+    rb"|[\"']?([^\s,;&\"'{}\[\]()=:]{0,63}\w)[ \t]|\"([^\"\n]{1,120})\"[ \t]*[,;&])"
 )
 """A name with a value of its own, which ends before the next."""
 _POINTS = frozenset((b"key", b"name", b"id", b"field", b"type", b"k"))
@@ -56,17 +59,18 @@ _SWITCH = re.compile(rb"(?i)true|yes|on|[0-9]")
 
 def _unless_telling(pair: re.Match[bytes]) -> bytes:
     """Nothing in place of a name that has a value of its own: what it says is about that value."""
-    value = pair[2] or pair[3]
-    if pair[1].lower() in _POINTS or _SWITCH.fullmatch(value) or any(map(tells, words(value))):
+    value = pair[2] or pair[3] or pair[4]
+    named = b"://" not in value and any(w in STRONG or w.endswith(TELLING_ENDS) for w in words(value))
+    if pair[1].lower() in _POINTS or _SWITCH.fullmatch(value) or named:
         return pair[0]
     return b""
 
 
 def own_verdict(before: bytes) -> bool | None:
-    """`verdict` for digits and UUIDs, of which most are ids.
+    """`verdict` where a value may have a name of its own.
 
-    A value may have a name of its own. Then another name that has its own value says nothing of it, unless that value
-    is a name itself. The name of an id says nothing.
+    Then another name that has its own value says nothing of it, unless that value is a name itself; nor does what is
+    in brackets that are closed. The name of an id says nothing.
 
     >>> own_verdict(b"serial: "), own_verdict(b"serial=06c9f4c44,type=sat,wwn=")
     (True, None)
@@ -79,10 +83,10 @@ def own_verdict(before: bytes) -> bool | None:
     named = words(own[1])
     if named and named[-1] in _IDS and not any(map(tells, named)):
         return None
-    return verdict(_PAIR.sub(_unless_telling, before))
+    return verdict(_PAIR.sub(_unless_telling, before[max(before.rfind(b"],"), before.rfind(b"},")) + 1 :]))
 
 
-_BARE_ID = linear.compile(rb"(?:^|[^\w.-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+_BARE_ID = linear.compile(rb"(?:^|[^\w.-])_?[Ii][Dd]" + _SIGN)
 
 
 def is_bare_id(before: bytes) -> bool:
@@ -91,7 +95,7 @@ def is_bare_id(before: bytes) -> bool:
 
 
 _ID_NAME = linear.compile(
-    rb"(?<![\w.-])(?:--([\w-]{1,48})[ \t=]|([A-Za-z_][\w.-]{0,48})[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*)[\"']?\Z"
+    rb"(?<![\w.-])(?:--([\w-]{1,48})[ \t=][\"']?\Z|([A-Za-z_][\w.-]{0,48})" + _SIGN + rb")"
 )
 _ID_ENDS = frozenset((b"id", b"ids", b"identifier"))
 _OF_KEYS = frozenset((b"key", b"keys", b"kms"))
@@ -108,8 +112,8 @@ _TYPE_NAME = linear.compile(
 
 def names_an_id(before: bytes, *, digits: bool) -> bool:
     """Whether a value's own name, or option, says that it is the id of something that is no secret: `environmentId`,
-    `--comment-id`, `TargetKeyId`. digits: the value is hexadecimal; else only a key's id is believed, as others may
-    hold what opens something.
+    `--comment-id`, `TargetKeyId`. digits: the value is hexadecimal; else only the id of a key, a client or a request is believed,
+    as others may hold what opens something.
 
     >>> [names_an_id(b, digits=True) for b in (b'"policyId": "', b"--comment-id ", b"session_id=", b"secret_id: ", b"bid: ")]
     [True, True, False, False, False]
@@ -118,7 +122,11 @@ def names_an_id(before: bytes, *, digits: bool) -> bool:
     """
     name = _ID_NAME.search(before)
     named = words((name[1] or name[2]) if name else b"")
-    if not named or named[-1] not in _ID_ENDS or any(tells(w) and w not in _OF_KEYS for w in named):
+    if not named or named[-1] not in _ID_ENDS:
+        return False
+    if named[-2:-1] in ([b"client"], [b"request"]):
+        return True
+    if any(tells(w) and w not in _OF_KEYS for w in named):
         return False
     return named[-2:-1] == [b"key"] or (digits and len(named) > 1)
 
@@ -148,11 +156,15 @@ def tells(word: bytes) -> bool:
     return word in _TELLING or (word.endswith(TELLING_ENDS) and word not in _NOT_TELLING)
 
 
+_HOST = linear.compile(rb"://[A-Za-z0-9.-]+(?::[0-9]+)?/")
+
+
 def verdict(before: bytes) -> bool | None:
-    """What the words before a value say, the nearest first: True telling, False denying, None nothing."""
-    named = words(before)
+    """What the words before a value say, the nearest first: True telling, False denying, None nothing. The name of a host
+    says nothing."""
+    named = words(_HOST.sub(b"://", before))
     for n in range(len(named) - 1, -1, -1):
-        if named[n] in DENYING:
+        if named[n] in DENYING or named[n : n + 2] == [b"cipher", b"text"]:
             return False
         if tells(named[n]):
             before_key = (b"foreign", b"partition", b"sort") if named[n] in (b"key", b"keys") else ()

@@ -30,6 +30,7 @@ from hush_core.secrets.detectors.credential_passwords import head_lines
 from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
+from hush_core.secrets.detectors.credential_unnamed import counting
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
@@ -67,7 +68,9 @@ class CredentialScanner:
 
     def scan(self, content: bytes) -> list[Detection]:
         """Every credential in one whole file, sorted by place; overlaps are kept."""
-        return self.look(content)[0]
+        found = self.look(content)[0]
+        kept = set(counting(content, [(d.start, d.end, d.rule) for d in found]))
+        return [d for d in found if (d.start, d.end, d.rule) in kept]
 
     def look(self, content: bytes) -> tuple[list[Detection], Gated]:
         """`scan`, and what our gates saw."""
@@ -127,7 +130,11 @@ _USER = re.compile(rb"//([^/:@\s]{1,60}):\Z")
 
 
 def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
-    """A URL whose password says "password", or repeats the user: `guest:guest` of manuals is nobody's."""
+    """A URL whose password says "password", or repeats the user: `guest:guest` of manuals is nobody's.
+
+    Nor is a header's value that says what is to be put there."""
+    if rule.endswith("curl-auth-header"):
+        return is_placeholder(value)
     if not rule.endswith("credential-uri"):
         return False
     user = _USER.search(before)
@@ -216,7 +223,7 @@ class _Look:
         return made
 
     def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
-        return iter(self._limited(content, 1.0, lambda: self._whole(content))[0])
+        return iter(counting(content, self._limited(content, 1.0, lambda: self._whole(content))[0]))
 
     def inner(self, content: bytes) -> list[Detection]:
         """The credentials of a content that are not as they are in it, which a scan does not keep."""
@@ -241,7 +248,7 @@ class _Look:
             found, state = self._limited(text, share, partial(self._next, text, near, was))
             slow.append(found[:1] == [(0, len(text), deadline.TOO_SLOW)])
             states.append(state)
-            yield found
+            yield counting(text, found)
 
     def _limited(self, text: bytes, share: float, look: Callable[[], Looked]) -> Looked:
         try:

@@ -12,6 +12,7 @@ import string
 
 import pytest
 
+from hush_core.secrets.detectors import credential_unnamed, credentials
 from hush_core.secrets.detectors.credential_public import (
     holds_text,
     is_everybodys,
@@ -57,6 +58,22 @@ ARMOURED = base64.b64encode(
 ).decode()
 ACCEPT = "q7Xw0LkT2vRzN5cYbM8dHsJ1GaE="
 NEITHER = {
+    "id of twenty characters": f'<mxCell id="{RANDOM[:20]}" _id="{RANDOM[:17]}" listId="{RANDOM[:22]}">',
+    "id that a call takes": f'NodeID: Ptr("{RANDOM[:20]}"),',
+    "id of a client": f'"client_id": "{RANDOM}",\nX-OAuth-Client-Id: {HEX[:20]}\n',
+    "id behind words": 'ref: "SITE_ROOT31365bce-8da9-4729-8ff3-aaa71d56b712", name: "task_4cf45860-3fe3-11eb-8740-12f4b5a75f47_1.2"',
+    "part of an address": f"[plan](https://boards.corp.io/b/{RANDOM[:20]}/our-plan) `/b/{RANDOM[:20]}/innohub/tasks`",
+    "address in an address": f"go?to=https%3A%2F%2Fwww.corp.io%2F{RANDOM[:20]}%2Fitems",
+    "digits in a list": f'["{HEX[:32]}", "{HEX[8:]}"], x-served-by: ["{HEX[:32]}"]',
+    "digits that a test expects": f'assertEqual("{HEX[:32]}", digest)\nexpect(note).toBe("{HEX[:32]}")',
+    "vector and ciphertext": f'{{"iv": "{RANDOM}", "ciphertext": "{RANDOM * 4}"}}\nencryption_cipher_text: {RANDOM}\n',
+    "signature under its name": f'"proof": {{"signature": "{RANDOM * 3}"}}',
+    "value with another's name before": f'"Access-Control-Expose-Headers":["ETag, X-OAuth-Scopes"],"uri":"https://api.corp.io/gists","version":"{HEX}"',
+    "encoded text behind an address of an API": f'"uri":"https://api.corp.io/user","string":"{base64.b64encode(b"{description: my first gist}").decode()}"',
+    "header to be filled in": 'curl -H "X-Api-Key: your-api-key" https://a.b',
+    "variable behind its type": "OAuth2AuthorizationCodeRequestAuthenticationToken authorizationCodeRequestAuthentication = x",
+    "host behind an option": "  -upstream=http://localhost:3000/ \\\n",
+    "address of a purse": f"- bitcoin: `1{RANDOM}`",
     "certificate under a telling name": f"SAML_IDP_KEY={CERTIFICATE}",
     "certificate in a log": f"read key and cert {CERTIFICATE} of the peer",
     "certificate in wide lines": f"saml:\n  certificate: >\n{_wide(CERTIFICATE)}",
@@ -224,6 +241,22 @@ NEITHER = {
     "parameter of a program": "password,salt1x = split(line)",
 }  # fmt: skip
 BOTH = {
+    "long value of an id": f'<mxCell id="{RANDOM}">',
+    "id of a session of twenty characters": f'session_id = "{RANDOM[:20]}"',
+    "secret of a client's id": f'"client_id_secret": "{RANDOM}"',
+    "UUID behind a telling word": 'x = "app.token.37649eb0-c437-4e00-8a29-85cc12da1440"',
+    "random value behind words": f'ref: "SITE_ROOT-{RANDOM}"',
+    "value that begins with a slash": f'x = "/{RANDOM}/q8sX"',
+    "fragment of an address": f"https://share.corp.io/files#{RANDOM}",
+    "digits that a name is given": f'x = "{HEX[:32]}"',
+    "digits that a client takes": f'Client("{HEX[:32]}")',
+    "key beside a vector": f'{{"iv": "{RANDOM[:22]}", "cipher_key": "{RANDOM}"}}',
+    "key of a signature's name": f'signature_key: "{RANDOM}"',
+    "name in an open bracket": f'auth: {{"url":"https://a.b","digits":"{HEX[:32]}"}}',
+    "header with a value": 'curl -H "X-Api-Key: your-dog-eats-9-pears" https://a.b',
+    "bearer in camel case": 'curl -H "Authorization: Bearer kettleLoginMeadowCache" https://a.b',
+    "password behind a host": "curl -u ann:localhost3000/ https://a.b",
+    "key of a purse": f"bitcoin_private_key: {RANDOM}",
     "private key as long as a certificate": f"SAML_IDP_KEY=MIIEvgIBADANBgkqhkiG9w0BAQEFAASC{RANDOM * 3}",
     "encrypted private key": f"SAML_IDP_KEY=MIIFHDBOBgkqhkiG9w0BBQ0wQTApBgkqhkiG9w0BBQwwHA{RANDOM * 3}",
     "keystore in base64": f"KEYSTORE=MIIKZgIBAzCCCiAGCSqGSIb3DQEHAaCCChEEggoN{RANDOM * 3}",
@@ -549,3 +582,45 @@ def test_names_of_resources_and_the_login_of_oracles_manuals_are_public(scanner)
     arn = b'"KmsKeyArn": "arn:aws:kms:us-west-2:123456789012:key/b0844d6c-1c5b-4b5c-bf42-bfc4772c6685"\n'
     assert scan(arn) == scan(b'u = "mysql+pymysql://scott:tiger@localhost/db"\n') == []
     assert scan(b'u = "mysql+pymysql://ada:tiger9xQ2@localhost/db"\n')
+
+
+def _many(count: int, head: str = "") -> list[str]:
+    """Values of one form, drawn; or ids that are counted up behind one head."""
+    draw = random.Random(count)
+    if head:
+        return [f"{head}-{n}" for n in range(count)]
+    return ["".join(draw.choices(string.ascii_letters + string.digits, k=28)) for _ in range(count)]
+
+
+def _file(values: list[str]) -> bytes:
+    return "".join(f'row("{value}")\n' for value in values).encode()
+
+
+def test_many_values_of_one_form_are_data_unless_a_name_tells_of_one(scanner):
+    """A file of ids or parts of an attachment; with one under a telling name it may be one of keys."""
+    many, few = _many(credential_unnamed.MANY), _many(credential_unnamed.MANY - 1)
+    assert not scanner.scan(_file(many))
+    assert len(scanner.scan(_file(few))) == len(few)
+    assert len(scanner.scan(_file(many) + f'api_key = "{RANDOM}"\n'.encode())) == len(many) + 1
+
+
+def test_ids_that_are_counted_up_are_data(scanner):
+    assert not scanner.scan(_file(_many(credential_unnamed.COUNTED, RANDOM[:20])))
+    assert len(scanner.scan(_file(_many(credential_unnamed.COUNTED - 1, RANDOM[:20])))) == 4
+    tokens = [f"acme_production_{value}" for value in _many(8)]
+    assert len(scanner.scan(_file(tokens))) == 8  # of one prefix, drawn one by one
+
+
+def test_wide_lines_of_encoded_data_are_a_block(scanner):
+    """All but its ends; a value between lines of other kinds is none."""
+    lines = ["".join(random.Random(n).choices(string.ascii_letters + string.digits, k=256)) for n in range(9)]
+    found = scanner.scan(("a: 1\n" + "\n".join(lines) + "\n").encode())
+    assert {one.value.decode() for one in found} <= {lines[0], lines[-1]}
+    assert len(scanner.scan(f"a: 1\n{lines[0]}\nb: 2\n".encode())) == 1
+
+
+def test_the_next_version_of_a_file_of_ids_is_looked_at_as_a_whole_file(scanner):
+    """One id less, and those that are left may be credentials."""
+    many = _many(credential_unnamed.MANY)
+    texts = [_file(many), _file(many[1:]), _file(many)]
+    assert [len(rows) for rows in credentials._Look().follow(texts, [None, 0, 1])] == [0, len(many) - 1, 0]

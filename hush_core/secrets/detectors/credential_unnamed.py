@@ -1,0 +1,105 @@
+"""Random-looking values that no name announces: what shows that one is data, an id, a digest, an attachment.
+
+A machine makes more ids, digests and encoded bytes than keys, and all look alike. So a value without a telling name
+counts only where nothing shows that it is one of those: not its own name, nor its place in a path, nor its
+neighbours. A telling name is believed whatever is around (`credential_names` asks it first).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from hush_core import linear
+from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, looks_made
+from hush_core.secrets.detectors.credential_words import is_bare_id, names_an_id, tells, words
+from hush_core.secrets.detectors.rejected import rejected
+
+RANDOM_TOKEN = "hush.random-token"
+"""A machine's random value that no name announces."""
+LONGEST_ID = 24
+"""Characters of an id: 128 bits at most, in base64 with padding (a UUID, an object's id, a nano id)."""
+MANY, COUNTED = 20, 5
+"""So many different values of one form in a file, none under a telling name, are data. So are so many that begin
+alike at random: credentials are drawn one by one, ids are counted up."""
+WIDE = 100
+"""Characters of base64 above and below that make a line part of a block: less than `REACH_DOWN`."""
+Row = tuple[int, int, str]
+_UUID = re.compile(rb"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_PARTS = re.compile(rb"[/._:+-]")
+_SEGMENT = linear.compile(rb"[a-z]{3,}(?:[._-][a-z]+)*|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}")
+"""A part of a path that people named, or a host."""
+_ADDRESS = re.compile(rb"https?%3[Aa](?:%2[Ff]){2}")
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]+")
+_LISTED = linear.compile(
+    rb"(?:\A|[\[{])(?:[^()\[\]{}=:]{0,100},)?[ \t]*[A-Za-z]{0,2}[\"'`]\Z"
+    rb"|(?i:assert\w*|expect\w*|equals?|to_?be|eq|\w*exact)[!]?\((?:[^()]{0,60},)?[ \t]*[A-Za-z]{0,2}[\"'`]\Z"
+)
+"""What is before an element of a list, or before what a test expects of a call."""
+
+
+def data_here(content: bytes, start: int, end: int, first: int, last: int, kind: str) -> str:
+    """What shows that a value on the line [first, last), which has no telling name, is data; "" if nothing does."""
+    token, before = content[start:end], content[max(first, start - 120) : start]
+    if end - start <= LONGEST_ID and (is_bare_id(before) or names_an_id(before, digits=True)):
+        return "an id, as its name and its length say"
+    rest = _UUID.sub(b"/", token)
+    if rest != token and not any(map(looks_made, _PARTS.split(rest))) and not any(map(tells, words(rest))):
+        return "a name or a path with the id of an object"
+    if is_path_of_words(token) or _ADDRESS.match(token):
+        return "a part of a path or an address"
+    if kind == "hex" and _LISTED.search(before):
+        return "digits in a list, or that a test expects: a digest"
+    if _is_wide(content, first, last):
+        return "a line of a block of encoded data"
+    return ""
+
+
+def is_path_of_words(token: bytes) -> bool:
+    """Whether it is a path, or an address without its scheme: people named one of its parts, or two without a slash
+    in front.
+
+    >>> is_path_of_words(b"//boards.corp.io/b/D2SzJKZDS4Z48yeQH"), is_path_of_words(b"/x7Gq0TzLw4RbN9vKpY2c/q8sX==")
+    (True, False)
+    """
+    named = sum(_SEGMENT.fullmatch(part) is not None for part in token.split(b"/"))
+    return named >= (1 if token.startswith(b"/") else 2)
+
+
+def _is_wide(content: bytes, first: int, last: int) -> bool:
+    """Whether a line and both beside it are nothing but base64, wider than `WIDE`."""
+    sides = content[max(0, first - WIDE) : max(0, first - 1)], content[last : last + WIDE - 1]
+    line = content[first:last].rstrip(b"\n")
+    return all(len(part) >= WIDE - 1 and _BASE64.fullmatch(part) is not None for part in (*sides, line))
+
+
+def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
+    """Rows without the values that no name announces and of whose form a file has many.
+
+    They are ids, digests or an attachment. This depends on all of a content, so what is known of it for its next
+    version has them.
+    """
+    forms: dict[tuple, set[bytes]] = defaultdict(set)
+    told = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
+    mine = [(row, content[row[0] : row[1]]) for row in rows if row[2] == RANDOM_TOKEN]
+    for _, value in mine:
+        forms[_form(value)].add(value)
+        forms[_head(value)].add(value)
+    data = set()
+    for row, value in mine:
+        many = _form(value) not in told and len(forms[_form(value)]) >= MANY
+        if many or (_head(value) and len(forms[_head(value)]) >= COUNTED):
+            rejected("one of many values of its form in this file, none under a telling name", value)
+            data.add(row)
+    return [row for row in rows if row not in data]
+
+
+def _form(value: bytes) -> tuple:
+    return len(value), looks_made(value)
+
+
+def _head(value: bytes) -> tuple:
+    """The random beginning that ids have in common which are counted up; not a token's header."""
+    head = value[:MIN_RANDOM]
+    return (head,) if len(value) > MIN_RANDOM and looks_made(head) and not head.startswith(b"eyJ") else ()
