@@ -13,7 +13,14 @@ from collections.abc import Sequence
 
 from hush_core import linear
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, looks_made
-from hush_core.secrets.detectors.credential_words import is_bare_id, names_an_id, tells, words
+from hush_core.secrets.detectors.credential_words import (
+    STRONG,
+    TELLING_ENDS,
+    is_bare_id,
+    names_an_id,
+    tells,
+    words,
+)
 from hush_core.secrets.detectors.rejected import rejected
 
 RANDOM_TOKEN = "hush.random-token"
@@ -23,6 +30,8 @@ LONGEST_ID = 24
 MANY, COUNTED = 20, 5
 """So many different values of one form in a file, none under a telling name, are data. So are so many that begin
 alike at random: credentials are drawn one by one, ids are counted up."""
+ABOVE = 200
+"""Bytes above the first of many values in which a word may tell what they are."""
 WIDE = 100
 """Characters of base64 above and below that make a line part of a block: less than `REACH_DOWN`."""
 Row = tuple[int, int, str]
@@ -77,14 +86,17 @@ def _is_wide(content: bytes, first: int, last: int) -> bool:
 def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
     """Rows without the values that no name announces and of whose form a file has many.
 
-    They are ids, digests or an attachment. This depends on all of a content, so what is known of it for its next
-    version has them.
+    They are ids, digests or an attachment, unless a word above the first one tells, or each is a line of its own.
+    This depends on all of a content, so what is known of it for its next version has them.
     """
     forms: dict[tuple, set[bytes]] = defaultdict(set)
     told = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
     mine = [(row, content[row[0] : row[1]]) for row in rows if row[2] == RANDOM_TOKEN]
-    for _, value in mine:
-        forms[_form(value)].add(value)
+    for (start, end, _), value in mine:
+        form = _form(value)
+        if (form not in forms and _is_announced(content, start)) or _is_a_line(content, start, end):
+            told.add(form)
+        forms[form].add(value)
         forms[_head(value)].add(value)
     data = set()
     for row, value in mine:
@@ -93,6 +105,17 @@ def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
             rejected("one of many values of its form in this file, none under a telling name", value)
             data.add(row)
     return [row for row in rows if row not in data]
+
+
+def _is_announced(content: bytes, start: int) -> bool:
+    """Whether a telling word is above a value, as in the head of a table, or before the bracket of a list."""
+    return any(w in STRONG or w.endswith(TELLING_ENDS) for w in words(content[max(0, start - ABOVE) : start]))
+
+
+def _is_a_line(content: bytes, start: int, end: int) -> bool:
+    """Whether a value is all that its line holds, as in a list of tokens."""
+    first, last = content.rfind(b"\n", 0, start) + 1, content.find(b"\n", end)
+    return content[first : last if last >= 0 else None].strip() == content[start:end]
 
 
 def _form(value: bytes) -> tuple:

@@ -604,6 +604,22 @@ def test_many_values_of_one_form_are_data_unless_a_name_tells_of_one(scanner):
     assert len(scanner.scan(_file(many) + f'api_key = "{RANDOM}"\n'.encode())) == len(many) + 1
 
 
+@pytest.mark.parametrize(
+    ("above", "row"),
+    [
+        ("host,token\n", "h{n},{value}\n"),
+        ("API_KEYS = {{\n", '    "user{n}": "{value}",\n'),
+        ("", "{value}\n"),
+    ],
+    ids=["head of a table", "name of a mapping", "a value a line"],
+)
+def test_many_values_are_credentials_where_a_word_above_tells_or_each_is_a_line(scanner, above, row):
+    values = _many(credential_unnamed.MANY + 10)
+    text = above + "".join(row.format(n=n, value=value) for n, value in enumerate(values))
+    found = {one.value.decode() for one in scanner.scan(text.encode())}
+    assert set(values) <= found
+
+
 def test_ids_that_are_counted_up_are_data(scanner):
     assert not scanner.scan(_file(_many(credential_unnamed.COUNTED, RANDOM[:20])))
     assert len(scanner.scan(_file(_many(credential_unnamed.COUNTED - 1, RANDOM[:20])))) == 4
