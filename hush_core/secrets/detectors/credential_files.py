@@ -189,7 +189,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 _CAPITALS = linear.compile(rb"[A-Z]{2,}(?:_[A-Z]{2,})+,?")
-_HOST = re.compile(rb"(?:https?:)?//[\w.-]+(?::[0-9]{2,5})?/?")
+_HOST = linear.compile(rb"https?://[\w.-]+(?::[0-9]{2,5})?/?|//[\w.-]+(?:\.[a-z]{2,}|:[0-9]{2,5})/?")
 """An address, where nobody logs in."""
 _SWITCH = re.compile(rb"(?i)true|false|yes|no|on|off|null|none")
 _TYPE = linear.compile(rb"[a-z0-9][A-Z][A-Za-z]*[ \t]+(?:[a-z]\w*[ \t]*=[ \t]*)?\Z")

@@ -86,7 +86,7 @@ def _is_wide(content: bytes, first: int, last: int) -> bool:
 def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
     """Rows without the values that no name announces and of whose form a file has many.
 
-    They are ids, digests or an attachment, unless a word above the first one tells, or each is a line of its own.
+    They are ids, digests or an attachment, unless a word above the first says what they are, or each is a line.
     This depends on all of a content, so what is known of it for its next version has them.
     """
     forms: dict[tuple, set[bytes]] = defaultdict(set)
