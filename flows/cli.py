@@ -50,9 +50,7 @@ def hush(
 
 
 def main() -> None:
-    atexit.register(
-        gc.freeze
-    )  # as the last: else Python looks for garbage among all libraries, for two seconds
+    atexit.register(gc.freeze)  # called last: else Python looks for garbage among all libraries
     with command_line.exit_status():
         command_line.parsed(app)
 

@@ -154,6 +154,7 @@ def _message(error: BaseException) -> str:
 
 if __name__ == "__main__":
     ended = main(Path(sys.argv[1]), int(sys.argv[2]))
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):  # a full disk
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(ended)  # Python's own end takes seconds, and waits for libraries whose peer may be gone

@@ -32,6 +32,7 @@ PIECES = {
     "KEY-----": b"KEY-----", "curl headers": b"curl --header\"Key:dRMgO4Hc\"\n",
     "logins": b"https://e:I@git.codecatalyst.aws/",
     "bytes of text": b"  0x74, 0x68, 0x65, 0x20, 0x71, 0x75, 0x69, 0x63,\n",
+    "random values in a row": b'"' + base64.b64encode(random.Random(2).randbytes(30)) + b'", ',
     "numbers of a key": b"key={1,2,3,4,5,6,7,8}\n", "other languages": "пароль: a\n".encode(),
 }  # fmt: skip
 

@@ -24,7 +24,7 @@ OF_ITS_OWN = {
     r"|(?<=[a-z]-)[0-9a-f]{3}(?![0-9a-zA-Z])",
     "time": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d(?:\.\d+)?"
     r"|(?<![\d.])1[6-9]\d{8,11}(?:\.\d+)?(?!\d)|\d+\.\d+it/s",
-    "": r" \((?:[\d.e+]+ a second|[\d.e+-]+ s each)[^)]*\)|; whole job \d+%, about [^\"\n]* left",
+    "": r" \((?:[\d.e+]+ a second|[\d.e+-]+ s each|[^()]* left)[^)]*\)|; whole job \d+%, about [^\"\n]* left",
     "port": r"(?<=127\.0\.0\.1:)\d+",
 }  # fmt: skip
 """What two runs on the same text differ in, too: name of it, and how it is written. Without a name: the pace of a

@@ -34,6 +34,10 @@ ABOVE = 200
 """Bytes above the first of many values in which a word may tell what they are."""
 WIDE = 100
 """Characters of base64 above and below that make a line part of a block: less than `REACH_DOWN`."""
+WIDEST = 8192
+"""Of such a line: a longer one is not copied for each value on it."""
+BLANKS = 64
+"""Most of them beside a value that is a line."""
 Row = tuple[int, int, str]
 _UUID = re.compile(rb"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTS = re.compile(rb"[/._:+-]")
@@ -41,6 +45,7 @@ _SEGMENT = linear.compile(rb"[a-z]{3,}(?:[._-][a-z]+)*|[a-z0-9-]+(?:\.[a-z0-9-]+
 """A part of a path that people named, or a host."""
 _ADDRESS = re.compile(rb"https?%3[Aa](?:%2[Ff]){2}")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]+")
+_BEFORE, _AFTER = linear.compile(rb"(?:\A|\n)[ \t]*\Z"), linear.compile(rb"[ \t\r]*(?:\n|\Z)")
 _LISTED = linear.compile(
     rb"(?:\A|[\[{])(?:[^()\[\]{}=:]{0,100},)?[ \t]*[A-Za-z]{0,2}[\"'`]\Z"
     rb"|(?i:assert\w*|expect\w*|equals?|to_?be|eq|\w*exact)[!]?\((?:[^()]{0,60},)?[ \t]*[A-Za-z]{0,2}[\"'`]\Z"
@@ -78,6 +83,8 @@ def is_path_of_words(token: bytes) -> bool:
 
 def _is_wide(content: bytes, first: int, last: int) -> bool:
     """Whether a line and both beside it are nothing but base64, wider than `WIDE`."""
+    if last - first > WIDEST:
+        return False
     sides = content[max(0, first - WIDE) : max(0, first - 1)], content[last : last + WIDE - 1]
     line = content[first:last].rstrip(b"\n")
     return all(len(part) >= WIDE - 1 and _BASE64.fullmatch(part) is not None for part in (*sides, line))
@@ -89,9 +96,11 @@ def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
     They are ids, digests or an attachment, unless a word above the first says what they are, or each is a line.
     This depends on all of a content, so what is known of it for its next version has them.
     """
+    mine = [(row, content[row[0] : row[1]]) for row in rows if row[2] == RANDOM_TOKEN]
+    if len(mine) < COUNTED:
+        return list(rows)
     forms: dict[tuple, set[bytes]] = defaultdict(set)
     told = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
-    mine = [(row, content[row[0] : row[1]]) for row in rows if row[2] == RANDOM_TOKEN]
     for (start, end, _), value in mine:
         form = _form(value)
         if (form not in forms and _is_announced(content, start)) or _is_a_line(content, start, end):
@@ -100,8 +109,9 @@ def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
         forms[_head(value)].add(value)
     data = set()
     for row, value in mine:
-        many = _form(value) not in told and len(forms[_form(value)]) >= MANY
-        if many or (_head(value) and len(forms[_head(value)]) >= COUNTED):
+        form, head = _form(value), _head(value)
+        many = len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED)
+        if many and form not in told:
             rejected("one of many values of its form in this file, none under a telling name", value)
             data.add(row)
     return [row for row in rows if row not in data]
@@ -113,9 +123,9 @@ def _is_announced(content: bytes, start: int) -> bool:
 
 
 def _is_a_line(content: bytes, start: int, end: int) -> bool:
-    """Whether a value is all that its line holds, as in a list of tokens."""
-    first, last = content.rfind(b"\n", 0, start) + 1, content.find(b"\n", end)
-    return content[first : last if last >= 0 else None].strip() == content[start:end]
+    """Whether a value is all that its line holds but for blanks, as in a list of tokens."""
+    before, after = content[max(0, start - BLANKS) : start], content[end : end + BLANKS]
+    return _BEFORE.search(before) is not None and _AFTER.match(after) is not None
 
 
 def _form(value: bytes) -> tuple:

@@ -28,8 +28,11 @@ KILLED, OTHER = "a" * 64, "b" * 64
 ROUNDS = 9
 TEXTS = [b"the quick", b"lazy dog", b"jumps over"]
 WAITS = """\
+import atexit
 import os
+import threading
 
+atexit.register(threading.Event().wait)
 write = os.write
 
 
@@ -41,7 +44,8 @@ def waits(file, data):
 
 os.write = waits
 """
-"""Waits at a pipe before the line of the first release is written, until whoever opened it closes it."""
+"""Waits at a pipe before the line of the first release is written, until whoever opened it closes it. Python's own
+end never comes, as with a library that waits for a dead peer: a training process must not wait for it."""
 
 
 def a_run():

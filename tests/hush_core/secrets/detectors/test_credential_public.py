@@ -627,6 +627,13 @@ def test_ids_that_are_counted_up_are_data(scanner):
     assert len(scanner.scan(_file(tokens))) == 8  # of one prefix, drawn one by one
 
 
+def test_a_few_tokens_that_begin_alike_are_credentials_where_each_is_a_line_or_a_word_above_tells(scanner):
+    """Macaroons of one service begin with its name, encoded."""
+    tokens = _many(credential_unnamed.COUNTED, RANDOM[:20])
+    for text in ("\n".join(tokens), "tokens:\n" + _file(tokens).decode()):
+        assert set(tokens) <= {one.value.decode() for one in scanner.scan(text.encode())}
+
+
 def test_wide_lines_of_encoded_data_are_a_block(scanner):
     """All but its ends; a value between lines of other kinds is none."""
     lines = ["".join(random.Random(n).choices(string.ascii_letters + string.digits, k=256)) for n in range(9)]

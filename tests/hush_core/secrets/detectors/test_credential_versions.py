@@ -282,11 +282,11 @@ def test_wide_lines_of_a_certificate_are_none_in_every_version(look):
     """Its first line, far above, says what they are: where that changes, all of them are looked at."""
     size = b"\x30\x82\x03\x80\x30\x82\x02\x80\xa0\x03\x02\x01\x02\x02\x02ab\x30\x0d."  # of 900 bytes
     head = base64.b64encode(size + b"\n").decode()
-    lines = [drawn(100) for _ in range(10)]
-    first = [head + drawn(72), drawn(100), head + drawn(72)]
+    lines = [drawn(98) for _ in range(10)]
+    first = [head + drawn(70), drawn(98), head + drawn(70)]
     texts = [text_of([*code(20), one, *lines, *code(20)]) for one in first]
     whole = followed(look, texts, [None, 0, 1])
-    assert not whole[0] and whole[1] and not whole[2]
+    assert not whole[0] and len(whole[1]) >= 10 and not whole[2]
 
 
 def test_variables_put_together_far_below_a_change_are_seen(look):
