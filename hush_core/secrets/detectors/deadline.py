@@ -16,10 +16,9 @@ from typing import Any
 
 SECONDS, SECONDS_A_MB = 20.0, 20.0
 """Processor time of the thread that scans, for any content and for each MB of it."""
-PINNED_SECONDS, PINNED_SECONDS_A_MB = 0.25, 1.0
-"""The same for the pinned rules alone."""
-SMALL = 1 << 16
-"""Bytes of a content whose limit is so short that a collection of garbage exceeds it: it is tried twice."""
+PINNED_SECONDS, PINNED_SECONDS_A_MB = 0.25, 0.75
+"""The same for one attempt of the pinned rules alone. Each content has two: in the first a rule may be compiled, which
+happens when a text first has its words and takes 40 times what a scan takes, or garbage be collected."""
 AGAIN = 0.05
 """The share of it for a content whose version before took too long, and for several together."""
 TOO_SLOW = "hush.too-slow"
@@ -63,13 +62,15 @@ def pinned(scan: Callable[..., Any], text: bytes) -> Any:
     if getattr(_THREAD, "end", None) is None:
         return scan(text)
     limit = PINNED_SECONDS + PINNED_SECONDS_A_MB * len(text) / 1e6
-    enough, slow = limit / 2, 0
+    enough, slow = limit / 2, False
     while True:
         began = time.thread_time()
         try:
             return scan(text, timeout=limit)
         except TimeoutError:  # of the clock on the wall: on a busy machine it may hardly have begun
-            slow += time.thread_time() - began > enough
-            if slow > (len(text) < SMALL):
+            if time.thread_time() - began <= enough:
+                limit *= 2
+            elif slow:
                 raise TooSlow from None
-            limit *= 2
+            else:
+                slow = True
