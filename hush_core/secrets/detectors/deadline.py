@@ -17,8 +17,8 @@ from typing import Any
 SECONDS, SECONDS_A_MB = 20.0, 20.0
 """Processor time of the thread that scans, for any content and for each MB of it."""
 PINNED_SECONDS, PINNED_SECONDS_A_MB = 0.25, 0.75
-"""The same for one attempt of the pinned rules alone. Each content has two: in the first a rule may be compiled, which
-happens when a text first has its words (40 times the time of a scan), or garbage may be collected."""
+"""The same for one attempt of the pinned rules alone. Each content has two: in the first a rule may be compiled, as
+happens when a text first has its words (40 times the time of a scan), or garbage be collected."""
 AGAIN = 0.05
 """The share of it for a content whose version before took too long, and for several together."""
 TOO_SLOW = "hush.too-slow"
