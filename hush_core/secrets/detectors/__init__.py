@@ -12,6 +12,6 @@ The kind `credentials` is in many files, which begin with `credential_`:
   or a generator may have made a value.
 - **Written otherwise.** `bytes`: byte by byte. `decoded`: in base64 and other codes. `joined`: in parts;
   `joints`: what is between the parts.
-- **No secrets.** `public`: by their form. `der`: by their encoding. `symbols`: what programs print. `catalogues`:
-  translated texts. `words`: what the words around a value say.
+- **No secrets.** `public`: by their form. `stated`: by that and what is before them. `der`: by their encoding.
+  `symbols`: what programs print. `catalogues`: translated texts. `words`: what the words around a value say.
 """

@@ -95,6 +95,9 @@ _DIGEST_BEHIND = linear.compile(
 """`("…", "sha256")`"""
 _IS_NAME = linear.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
+_IS_KEY = linear.compile(rb"[\"'][ \t]*(?::|=>)")
+_IN_CAMEL_CASE = linear.compile(rb"[a-z]{2,}(?:[A-Z][a-z]+){2,}[A-Z]{0,5}")
+"""What follows the key of an object, and how its name may look; random letters look so once in a million."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
 _BEFORE_LINE, _AFTER_LINE = b" \t\"'`+.&|>#*/", b" \t\"'`+.&|,;)\\\r"
@@ -209,7 +212,7 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
     start, end, token, made = run.start + first, run.end + first, run.token, run.made
     before = content[max(first, start - BEFORE) : start]
     digits = made in ("hex", "uuid", "plain")
-    if _IS_NAME.match(content, end):
+    if _IS_NAME.match(content, end) or (_IN_CAMEL_CASE.fullmatch(token) and _IS_KEY.match(content, end)):
         return "a name that is given a value"
     if content[start - 1 : start] == b"\\" and end - start >= 40:
         return "a line of a block that is written with \\n"

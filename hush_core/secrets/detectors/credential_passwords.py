@@ -174,7 +174,7 @@ _LOOSE = (b",", b"is", b"is:", b"==", b"===")
 
 
 _OTHER_WORDS = re.compile(
-    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng|through)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is)|pw[a-ce-z])"
+    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng|through)|auth(?:or(?!iz)|entic)|pin[abd-rt-z]|token(?:iz|is)|pw[a-ce-z])"
 )
 """Words that begin as telling ones do."""
 _PUBLIC = re.compile(

@@ -83,7 +83,7 @@ PLACES = (
           rb"(?i:^[ \t]*(?:requirepass|masterauth|rcon_password|sv_password|bindpw|rootpw|rootbindpw|userpw|auth_?pass|auth-pass|dbpasswd|dbpassword|password|passwd|passphrase|secret|psk|pass|authtoken|auth_token|license_?key|mailhub_?pass|AuthPass|SMTPPass|mail_password"
           rb"|snmp-server community|rocommunity|rwcommunity|enable (?:secret|password)|key-string|pre-shared-key|tacacs-server key|radius-server key|wpa_passphrase|sae_password|wep_key[0-9]|stats auth [^\s:]{1,64}:)[ \t]+(?:[057][ \t]+)?[\"']?[^\s\"'=:{(\[]{3})", after_name=True),
     Place(rb"(?i)^[ \t]*(?:username|user)[ \t]+\S{1,64}[ \t]+(?:privilege[ \t]+[0-9]{1,2}[ \t]+)?(?:password|secret)[ \t]+(?:[05789][ \t]+)?(\S{3,256})", rb"(?i:^[ \t]*(?:username|user)[ \t]+\S{1,64}[ \t]+(?:privilege[ \t]+[0-9]{1,2}[ \t]+)?(?:password|secret)[ \t]+\S)"),
-    Place(rb"(?<!:):[ \t]*(?:PSK|XAUTH|EAP|NTLM|PIN)[ \t]+[\"']?([^\s\"']{3,256})", rb":[ \t]*(?:PSK|XAUTH|EAP|NTLM)[ \t]+[\"']?[^\s\"']{3}"),
+    Place(rb"(?<!:):[ \t]*(?:PSK|XAUTH|EAP|NTLM|PIN)[ \t]+[\"']?([^\s\"']{3,256})[\"']?[ \t]*(?:[^\sA-Za-z][^\n]*)?\r?$", rb":[ \t]*(?:PSK|XAUTH|EAP|NTLM)[ \t]+[\"']?[^\s\"']{3}"),
     Place(rb"^[\"']?[A-Za-z0-9_.@\\*-]{1,64}[\"']?[ \t]+(?:\*|[A-Za-z0-9_-]{1,32})[ \t]+[\"']?([^\s\"'*]{3,128})[\"']?[ \t]+(?:\*|[0-9.]{7,15})[ \t\r]*$", lined=True),
     Place(rb"(?i)^(?:userPassword|olcRootPW|unicodePwd|sambaNTPassword|sambaLMPassword|krbPrincipalKey)::?[ \t]*(\S{3,512})", rb"(?i:^(?:userPassword|olcRootPW|unicodePwd|sambaNTPassword|sambaLMPassword|krbPrincipalKey)::?[ \t]*\S{3})"),
     # Postfix, Exim: host user:password

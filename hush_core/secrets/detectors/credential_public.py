@@ -229,7 +229,9 @@ def says_placeholder(value: bytes) -> bool:
 
 
 _EMPTY = linear.compile(rb"-----BEGIN [A-Z0-9 ]{3,40}-----\s*-----END [A-Z0-9 ]{3,40}-----")
-_BOUNDARY = re.compile(rb"(?i)boundary|place_?holder|\A-{2,8}[0-9a-f]{32}(?:--)?\Z")
+_BOUNDARY = linear.compile(
+    rb"(?i)boundary|place_?holder|\A-{2,8}[0-9a-f]{32}(?:--)?\Z|\A-{6,}[0-9A-Za-z]+(?:--)?\Z"
+)
 
 
 def is_boundary(token: bytes) -> bool:

@@ -27,6 +27,13 @@ RANDOM_TOKEN = "hush.random-token"
 """A machine's random value that no name announces."""
 LONGEST_ID = 24
 """Characters of an id: 128 bits at most, in base64 with padding (a UUID, an object's id, a nano id)."""
+LONGEST_ALONE = 27
+"""The same under the name `id` alone: a K-sortable id has so many, a cuid 25, a ULID 26."""
+_PREFIXED = linear.compile(rb"[a-z]{2,12}_[0-9A-Za-z]{10,32}")
+_TYPE_ID = linear.compile(rb"[a-z]{2,}(?:_[a-z]+)*_0[0-9a-hjkmnp-tv-z]{25}")
+"""Ids that say of what they are: `price_…`; and TypeIDs, whose rest is a time and a random part."""
+LONGEST_DIGITS = 256
+"""Of a key in hexadecimal digits; more are a message or a file."""
 MANY, COUNTED = 20, 5
 """So many different values of one form in a file, none under a telling name, are data. So are so many that begin
 alike at random: credentials are drawn one by one, ids are counted up."""
@@ -41,7 +48,9 @@ BLANKS = 64
 Row = tuple[int, int, str]
 _UUID = re.compile(rb"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTS = re.compile(rb"[/._:+-]")
-_SEGMENT = linear.compile(rb"[a-z]{3,}(?:[._-][a-z]+)*|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}")
+_SEGMENT = linear.compile(
+    rb"[a-z]{3,}(?:[._-][a-z]+)*|[A-Z]{3,}(?:_[A-Z]+)*|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}"
+)
 """A part of a path that people named, or a host."""
 _ADDRESS = re.compile(rb"https?%3[Aa](?:%2[Ff]){2}")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]+")
@@ -56,11 +65,14 @@ _LISTED = linear.compile(
 def data_here(content: bytes, start: int, end: int, first: int, last: int, kind: str) -> str:
     """What shows that a value on the line [first, last), which has no telling name, is data; "" if nothing does."""
     token, before = content[start:end], content[max(first, start - 120) : start]
-    if end - start <= LONGEST_ID and (is_bare_id(before) or names_an_id(before, digits=True)):
+    alone = is_bare_id(before) and (end - start <= LONGEST_ALONE or _PREFIXED.fullmatch(token) is not None)
+    if alone or (end - start <= LONGEST_ID and names_an_id(before, digits=True)):
         return "an id, as its name and its length say"
     rest = _UUID.sub(b"/", token)
     if rest != token and not any(map(looks_made, _PARTS.split(rest))) and not any(map(tells, words(rest))):
         return "a name or a path with the id of an object"
+    if _TYPE_ID.fullmatch(token):
+        return "an id, as its form says"
     if is_path_of_words(token) or _ADDRESS.match(token):
         return "a part of a path or an address"
     if kind == "hex" and _LISTED.search(before):

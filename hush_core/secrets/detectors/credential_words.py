@@ -164,9 +164,13 @@ def verdict(before: bytes) -> bool | None:
     says nothing."""
     named = words(_HOST.sub(b"://", before))
     for n in range(len(named) - 1, -1, -1):
-        if named[n] in DENYING or named[n : n + 2] == [b"cipher", b"text"]:
+        if named[n] in DENYING or named[n : n + 2] in ([b"cipher", b"text"], [b"e", b"tag"]):
             return False
         if tells(named[n]):
-            before_key = (b"foreign", b"partition", b"sort") if named[n] in (b"key", b"keys") else ()
+            before_key = (
+                (b"foreign", b"partition", b"sort", b"cache", b"unique", b"idempotency")
+                if named[n] in (b"key", b"keys")
+                else ()
+            )
             return not (n and named[n - 1] in (b"public", b"pub", b"ssh", *before_key))
     return None

@@ -27,10 +27,16 @@ from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_catalogues import is_catalogue, is_text
 from hush_core.secrets.detectors.credential_passwords import head_lines
-from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_placeholder
+from hush_core.secrets.detectors.credential_public import (
+    is_code,
+    is_everybodys,
+    is_identifier,
+    is_placeholder,
+)
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
-from hush_core.secrets.detectors.credential_unnamed import counting
+from hush_core.secrets.detectors.credential_stated import stated
+from hush_core.secrets.detectors.credential_unnamed import LONGEST_DIGITS, RANDOM_TOKEN, counting
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
@@ -94,12 +100,10 @@ class CredentialScanner:
             # a part is no value of its own: it would be a weaker one
             found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
-        known = {d for d in found if is_everybodys(d.value) or _is_public(content, d)}
-        for detection in known:
-            rejected(
-                "code, or an example of a documentation or a standard, which everybody knows", detection.value
-            )
-        found -= known
+        for detection in tuple(found):
+            if reason := _is_public(content, detection):
+                rejected(reason, detection.value)
+                found.discard(detection)
         texts = {d for d in found if is_text(d.value)}
         if texts:
             gated.unsettled.extend(d.start for d in texts)
@@ -114,13 +118,24 @@ class CredentialScanner:
         return [found.location["start_offset"] for found in deadline.pinned(self._native.scan, text)]
 
 
-def _is_public(content: bytes, found: Detection) -> bool:
-    """Code, the name of a resource at AWS, and the login of Oracle's manuals."""
-    if is_code(found.value):
-        return True
-    if found.value == b"tiger":
-        return content.endswith(b"scott:", 0, found.start)
-    return found.value.startswith(b"arn:aws") and b"://" not in found.value
+def _is_public(content: bytes, found: Detection) -> str:
+    """What shows that everybody may know a value; "" if nothing does. The last is the login of Oracle's manuals."""
+    value = found.value
+    if is_code(value) or is_everybodys(value):
+        return "code, or an example of a documentation or a standard, which everybody knows"
+    if value.startswith(b"arn:aws") and b"://" not in value:
+        return "the name of a resource at AWS"
+    if value == b"tiger" and content.endswith(b"scott:", 0, found.start):
+        return "a login of manuals"
+    if found.rule == "hush.airtable-old-key" and is_identifier(value):
+        return "a name in camel case"
+    if (
+        found.rule == RANDOM_TOKEN
+        and len(value) > LONGEST_DIGITS
+        and not value.lower().strip(b"0123456789abcdef")
+    ):
+        return "a message or a file in digits"
+    return stated(content, found.start, found.end) if found.exact else ""
 
 
 _NO_PASSWORD = re.compile(

@@ -1,0 +1,112 @@
+"""Public values by their form and by what is written before them, a row each.
+
+A row takes a whole value, and where it names what is before, the value alone says nothing. Each row has a line in
+NEITHER of `test_credential_public.py`, and one in BOTH that differs from it in what makes a credential.
+"""
+
+# ruff: noqa: E501  (a table: one row a form)
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hush_core import linear
+from hush_core.secrets.detectors.credential_words import tells, words
+
+BEFORE = 240
+"""Bytes of its line before a value that may say what it is."""
+_ALGORITHM = (
+    rb"(?:(?:tls|ssl|aes|3?des|desede|rc4|rsa|dsa|ecdsa|eddsa|ecdhe?|dhe?|psk|sha|md|hmac|gcm|cbc|ctr|ccm|cfb|ofb|ecb|oaep|pss"
+    rb"|poly|chacha|pkcs|with|anon|null|ede|hkdf|pbkdf)[0-9]{0,5}|(?:pkcs[157]|no)padding|[0-9]{1,4})"
+)
+_UUID = rb"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+
+
+class Form(NamedTuple):
+    """reason: what a value is. value: how it looks, from end to end. before: what its line holds up to it, or nothing."""
+
+    reason: str
+    value: linear.Linear
+    before: linear.Linear | None = None
+
+
+def _form(reason: str, value: bytes, before: bytes | None = None) -> Form:
+    return Form(reason, linear.compile(value), None if before is None else linear.compile(before + rb"\Z"))
+
+
+FORMS = (
+    _form("a type of media", rb"(?:text|image|audio|video|font|multipart|message|application)/[a-z0-9.+*-]+"),
+    _form("the name of an algorithm", rb"(?i)" + _ALGORITHM + rb"(?:[-_/]" + _ALGORITHM + rb")+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?"),
+    _form("a rule of a form", rb"(?:required|nullable|sometimes|string)(?:_\w+:[\w,.]+|(?:\|[a-z_]+(?::[\w,.]+)?)+)"),
+    _form("a pattern", rb"[a-z][\w-]*(?:\.[\w-]+)*\.\*|\^.*(?:\.[+*]|\\[dwsSWD]|\]|\)).*\$"),
+    _form("a path with a variable", rb"\$(?:[a-z_]{3,}|[A-Z_]{3,})/[\w./$-]+"),
+    _form("code", rb"[\w.$]+=function\b.*"),
+    _form("a picture, a font, a document or an object in base64", rb"(?s)(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]h|JVBERi0|d09GR|d09GMg|BAtzdHJlYW10eXBl).*|[A-Za-z0-9+/]+AElFTkSuQmCC"),
+    _form("compressed data or a picture in digits", rb"(?i)(?:1f8b08|89504e47|ffd8ff|504b0304|25504446)[0-9a-f]{16,}"),
+    _form("the id of an object at Twilio", rb"(?:AC|MG|SM|MM|CA|PN|CF|IS|VA|WS)[0-9a-f]{32}"),
+    _form("a placeholder's login", rb"(?i)<?(?:user(?:_?name)?|login)>?[:/]<?(?:pass(?:word|wd|phrase)?|pwd|pw)>?"),
+    _form("a name for a password", rb"[a-z]+(?:_[a-z]+)*_(?:password|passwd|passphrase)(?:_[a-z]+)+"),
+    _form("the message of a variable that is not set", rb"\?.*", rb"\$\{\w{1,64}:?"),
+    _form("the number of a port", rb"[0-9]{2,5}", rb"://[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|local|test|example):"),
+    _form("a digest in the name of a resource", rb"[0-9A-Za-z.]+", rb"\burn:(?:btih|btmh|sha1|md5|ed2k|aich|kzhash|bitprint|tree:tiger):"),
+    _form("the signature of a picture's link", rb"[0-9a-f]{32}", rb"[?&](?:amp;)?(?:width|w|quality|q|auto|fit|dpr)=[^\s\"']{0,120}[?&](?:amp;)?s="),
+    _form("the id of a project", rb"\{?" + _UUID + rb"\}?", rb"^Project\(\"\{" + _UUID + rb"\}\"\) = \"[^\"\n]{0,100}\", \"[^\"\n]{0,100}\", \"\{?"),
+    _form("a salt or text that is encrypted", rb"[A-Za-z0-9+/]+=*", rb"\"cipher\":\"aes\",[^\n]{0,64}\"(?:salt|ct)\":\""),
+    _form("what a command runs in a folder", rb"[a-z]+(?:_[a-z0-9]+)+|[.~/$][\w./$~{}-]*", rb"(?:^|[\s(&|`])PWD=(?:[\"']?[\w./$~-]{0,100}[\"']?[ \t]+)?[\"']?"),
+    _form(
+        "an address of mail under such a name",
+        rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+        rb"(?i)(?:\b|_)(?:from|to|cc|bcc|sender|recipient|e?mail|user(?:name)?|contact|author|owner)[\"']?[ \t]*(?:[:=]|=>)[ \t]*[\"'<]?",
+    ),
+)  # fmt: skip
+_OWN = linear.compile(rb"([A-Za-z][\w -]{3,80})[\"'`]?[ \t]*(?:=>|[:=])[ \t]*[\"'`]\Z")
+"""The name of a value in quotes; it may hold blanks, as a label does."""
+_PLAIN = linear.compile(rb"[A-Za-z\x80-\xff]+(?: [A-Za-z\x80-\xff]+)+")
+_MESSAGE = linear.compile(rb"(?:[^0-9{}]|\{\w{0,20}\})+")
+_SLOT = linear.compile(rb"\{\w{0,20}\}")
+_MARKS = tuple(mark.encode() for mark in "。、（）「」！？：")
+LEAST_LETTERS = 6
+"""Bytes outside ASCII in a text of another script."""
+
+
+def stated(content: bytes, start: int, end: int) -> str:
+    """What a value is by its form and by what its line says before it; "" if nothing shows that it is public.
+
+    >>> stated(b'mac = "HmacSHA256"', 7, 17), stated(b'FROM="ada@corp.example"', 6, 22), stated(b'key = "k3TTle"', 7, 13)
+    ('the name of an algorithm', 'an address of mail under such a name', '')
+    """
+    value = content[start:end]
+    before = content[max(content.rfind(b"\n", 0, start) + 1, start - BEFORE) : start]
+    for form in FORMS:
+        if form.value.fullmatch(value) and (form.before is None or form.before.search(before)):
+            return form.reason
+    if _is_message(value):
+        return "a text of another script"
+    return "a text that says its own name" if _says_its_name(value, before) else ""
+
+
+def _is_message(value: bytes) -> bool:
+    """Whether it is letters of another script with the signs of its sentences, or Chinese, Japanese or Korean with a slot."""
+    if sum(c > 127 for c in value) < LEAST_LETTERS or not _MESSAGE.fullmatch(value):
+        return False
+    slot = _SLOT.search(value) is not None and any(0xE3 <= c <= 0xED for c in value)
+    return slot or any(mark in value for mark in _MARKS)
+
+
+def _says_its_name(value: bytes, before: bytes) -> bool:
+    """Whether it ends in the name of its own constant, `IsApiKey = "App-IsApiKey"`, or is a label's translation that
+    repeats a word of it, `"RabbitMQ Password": "Kata kunci RabbitMQ"`."""
+    own = _OWN.search(before)
+    if own is None:
+        return False
+    name = own[1].split()[-1]
+    head = value[: -len(name)]
+    if (
+        len(words(name)) > 1
+        and value.endswith(name)
+        and head[:-1].isalpha()
+        and head[-1:] in (b"-", b"_", b".", b":")
+    ):
+        return True
+    label = {word for word in own[1].split(b" ") if len(word) > 3 and not any(map(tells, words(word)))}
+    return b" " in own[1] and _PLAIN.fullmatch(value) is not None and not label.isdisjoint(value.split(b" "))
