@@ -16,8 +16,8 @@ from hush_core.secrets.detectors.credential_words import tells, words
 BEFORE = 240
 """Bytes of its line before a value that may say what it is."""
 _ALGORITHM = (
-    rb"(?:(?:tls|ssl|aes|3?des|desede|rc4|rsa|dsa|ecdsa|eddsa|ecdhe?|dhe?|psk|sha|md|hmac|gcm|cbc|ctr|ccm|cfb|ofb|ecb|oaep|pss"
-    rb"|poly|chacha|pkcs|with|anon|null|ede|hkdf|pbkdf)[0-9]{0,5}|(?:pkcs[157]|no)padding|[0-9]{1,4})"
+    rb"(?:(?:tls|ssl|aes|3?des|desede|rc4|rsa|dsa|[hrep]s|ecdsa|eddsa|ecdhe?|dhe?|psk|sha|md|hmac|gcm|cbc|ctr|ccm|cfb|ofb|ecb|oaep"
+    rb"|pss|poly|chacha|pkcs|with|anon|null|ede|hkdf|pbkdf)[0-9]{0,5}|(?:pkcs[157]|no)padding)"
 )
 _UUID = rb"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 
@@ -36,10 +36,12 @@ def _form(reason: str, value: bytes, before: bytes | None = None) -> Form:
 
 FORMS = (
     _form("a type of media", rb"(?:text|image|audio|video|font|multipart|message|application)/[a-z0-9.+*-]+"),
-    _form("the name of an algorithm", rb"(?i)" + _ALGORITHM + rb"(?:[-_/]" + _ALGORITHM + rb")+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?"),
-    _form("a rule of a form", rb"(?:required|nullable|sometimes|string)(?:_\w+:[\w,.]+|(?:\|[a-z_]+(?::[\w,.]+)?)+)"),
+    _form("the name of an algorithm", rb"(?i)" + _ALGORITHM + rb"(?:[-_/,](?:" + _ALGORITHM + rb"|[0-9]{1,4}))+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?"),
+    _form("a rule of a form", rb"nullable|confirmed|sometimes|prohibited|(?:required|nullable|sometimes|string)(?:_\w+:[\w,.]+|(?:\|[a-z_]+(?::[\w,.]+)?)+)"),
     _form("a pattern", rb"[a-z][\w-]*(?:\.[\w-]+)*\.\*|\^.*(?:\.[+*]|\\[dwsSWD]|\]|\)).*\$"),
-    _form("a path with a variable", rb"\$(?:[a-z_]{3,}|[A-Z_]{3,})/[\w./$-]+"),
+    _form("a path with a variable", rb"\$(?:[a-z_]{3,}|[A-Z_]{3,})/[\w./$:-]+"),
+    _form("the name of a cluster's secret", rb"[a-z]+(?:-[a-z]+)*/[a-z]+(?:-[a-z]+)*-secrets?"),
+    _form("names in place of values", rb"[A-Z]+(?:_[A-Z]+)+(?:[:,/][A-Z]+(?:_[A-Z]+)+)+"),
     _form("code", rb"[\w.$]+=function\b.*"),
     _form("a picture, a font, a document or an object in base64", rb"(?s)(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]h|JVBERi0|d09GR|d09GMg|BAtzdHJlYW10eXBl).*|[A-Za-z0-9+/]+AElFTkSuQmCC"),
     _form("compressed data or a picture in digits", rb"(?i)(?:1f8b08|89504e47|ffd8ff|504b0304|25504446)[0-9a-f]{16,}"),

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from hush_core import linear
+from hush_core.secrets.detectors.credential_public import is_identifier
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, looks_made
 from hush_core.secrets.detectors.credential_words import (
     STRONG,
@@ -22,6 +23,7 @@ from hush_core.secrets.detectors.credential_words import (
     words,
 )
 from hush_core.secrets.detectors.rejected import rejected
+from hush_core.secrets.guessing.words import word_bits
 
 RANDOM_TOKEN = "hush.random-token"
 """A machine's random value that no name announces."""
@@ -39,6 +41,14 @@ MANY, COUNTED = 20, 5
 alike at random: credentials are drawn one by one, ids are counted up."""
 ABOVE = 200
 """Bytes above the first of many values in which a word may tell what they are."""
+NEAR, BEHIND = 300, 100
+"""Bytes before a random value that has no name, and behind it, in which a word may say that it is a credential."""
+_GIVEN = linear.compile(
+    rb"[\w\])\"'`][ \t]*(?:={1,3}|:=?|=>)[ \t]*(?:\r?\n[ \t]*)?(?:[A-Za-z@]{0,2}[\"'`])?\Z|#\Z"
+    rb"|(?i:client|connect|login|api|open|unlock)\w{0,16}\([^()\n]{0,60}[\"'`]\Z"
+    rb"|://[^\s\"'`]{1,100}[\"'`],[ \t]*[\"'`]\Z"
+)
+"""What is before a value that a name or a caller is given, that is compared, beside an address, or its fragment."""
 WIDE = 100
 """Characters of base64 above and below that make a line part of a block: less than `REACH_DOWN`."""
 WIDEST = 8192
@@ -48,6 +58,8 @@ BLANKS = 64
 Row = tuple[int, int, str]
 _UUID = re.compile(rb"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTS = re.compile(rb"[/._:+-]")
+_DIGESTS = re.compile(rb"[0-9a-f]{32}(?:[0-9a-f]{32})?|[0-9A-F]{32}|[0-9A-F]{8}(?:[0-9A-F]{8})?\Z")
+_IN_PARTS = linear.compile(rb"[A-Za-z]?[a-z]*(?:[A-Z][a-z]+[0-9]?|[A-Z]{2,4})+")
 _SEGMENT = linear.compile(
     rb"[a-z]{3,}(?:[._-][a-z]+)*|[A-Z]{3,}(?:_[A-Z]+)*|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}"
 )
@@ -71,6 +83,8 @@ def data_here(content: bytes, start: int, end: int, first: int, last: int, kind:
     rest = _UUID.sub(b"/", token)
     if rest != token and not any(map(looks_made, _PARTS.split(rest))) and not any(map(tells, words(rest))):
         return "a name or a path with the id of an object"
+    if is_name_of_a_resource(token):
+        return "a name with a digest"
     if _TYPE_ID.fullmatch(token):
         return "an id, as its form says"
     if is_path_of_words(token) or _ADDRESS.match(token):
@@ -80,6 +94,24 @@ def data_here(content: bytes, start: int, end: int, first: int, last: int, kind:
     if _is_wide(content, first, last):
         return "a line of a block of encoded data"
     return ""
+
+
+def is_name_of_a_resource(token: bytes) -> bool:
+    """Whether it is a name in camel case with digests in it or behind it, as clouds name resources.
+
+    >>> [is_name_of_a_resource(t) for t in (b"MyVpcPublicSubnet1SubnetF6608456", b"x7Gq0TzLw4RbN9vK0A1B2C3D")]
+    [True, False]
+    """
+    rest = _DIGESTS.sub(b"", token.rpartition(b":")[2])
+    name = rest.strip(b"$_")
+    return len(rest) < len(token) and (
+        is_identifier(name) or (_IN_PARTS.fullmatch(name) is not None and _is_named(name))
+    )
+
+
+def _is_named(name: bytes) -> bool:
+    """Whether one of its parts is a word of five letters."""
+    return any(len(word) > 4 and word.decode() in word_bits() for word in words(name))
 
 
 def is_path_of_words(token: bytes) -> bool:
@@ -103,35 +135,45 @@ def _is_wide(content: bytes, first: int, last: int) -> bool:
 
 
 def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
-    """Rows without the values that no name announces and of whose form a file has many.
+    """Rows without the values that no name announces, if nothing is given them, or a file has many of their form.
 
-    They are ids, digests or an attachment, unless a word above the first says what they are, or each is a line.
+    They are ids, digests or an attachment, unless a word near says what they are, or each is a line.
     This depends on all of a content, so what is known of it for its next version has them.
     """
     mine = [(row, content[row[0] : row[1]]) for row in rows if row[2] == RANDOM_TOKEN]
-    if len(mine) < COUNTED:
+    if not mine:
         return list(rows)
     forms: dict[tuple, set[bytes]] = defaultdict(set)
     told = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
     for (start, end, _), value in mine:
         form = _form(value)
-        if (form not in forms and _is_announced(content, start)) or _is_a_line(content, start, end):
+        if (form not in forms and _tells(content, start - ABOVE, start)) or _is_a_line(content, start, end):
             told.add(form)
         forms[form].add(value)
         forms[_head(value)].add(value)
     data = set()
     for row, value in mine:
         form, head = _form(value), _head(value)
-        many = len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED)
-        if many and form not in told:
+        if form in told:
+            continue
+        if len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED):
             rejected("one of many values of its form in this file, none under a telling name", value)
+            data.add(row)
+        elif not _is_given(content, row[0], row[1]):
+            rejected("a value that nothing is given, with no telling word near", value)
             data.add(row)
     return [row for row in rows if row not in data]
 
 
-def _is_announced(content: bytes, start: int) -> bool:
-    """Whether a telling word is above a value, as in the head of a table, or before the bracket of a list."""
-    return any(w in STRONG or w.endswith(TELLING_ENDS) for w in words(content[max(0, start - ABOVE) : start]))
+def _is_given(content: bytes, start: int, end: int) -> bool:
+    """Whether a value is given to a name, whatever that is, is an array, or has a telling word near."""
+    given = b"," in content[start:end] or _GIVEN.search(content[max(0, start - 120) : start]) is not None
+    return given or _tells(content, start - NEAR, start) or _tells(content, end, end + BEHIND)
+
+
+def _tells(content: bytes, start: int, end: int) -> bool:
+    """Whether a telling word is there: in the head of a table, before the bracket of a list, in a sentence."""
+    return any(w in STRONG or w.endswith(TELLING_ENDS) for w in words(content[max(0, start) : end]))
 
 
 def _is_a_line(content: bytes, start: int, end: int) -> bool:

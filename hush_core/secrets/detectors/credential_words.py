@@ -35,7 +35,7 @@ _NOT_TELLING = frozenset(
 )
 DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
-    b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
+    b"etag cksum rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
     b"guid uuid ulid nonce cnonce opaque iv ciphertext signature bitcoin monero ethereum".split()
 )  # fmt: skip
 STRONG = frozenset(
@@ -106,7 +106,7 @@ _PAGE_TOKEN = linear.compile(
 """The whole name: `password_change_token` opens something."""
 _HEX = re.compile(rb"[0-9A-Fa-f]{8,64}")
 _TYPE_NAME = linear.compile(
-    rb"(?i)(?:[\"']\w{1,32}::\w{1,48}::[\w:]{1,64}[\"']|\bserial_?number[\"']?)[ \t]*[:=][ \t]*[\"']?\Z"
+    rb"(?i)(?:[\"']\w{1,32}::\w{1,48}::[\w:]{1,64}[\"']|\bserial[ _]?number[\"']?)[ \t]*[:=][ \t]*[\"']?\Z"
 )
 
 

@@ -118,6 +118,10 @@ class CredentialScanner:
         return [found.location["start_offset"] for found in deadline.pinned(self._native.scan, text)]
 
 
+_LIKE_NAMES = ("hush.airtable-old-key", "hush.vault-old-token")
+"""Rules for forms that names in camel case may have, too: `keyOfTheLastRowOfAll`, `b.SourceCustomerKey`."""
+
+
 def _is_public(content: bytes, found: Detection) -> str:
     """What shows that everybody may know a value; "" if nothing does. The last is the login of Oracle's manuals."""
     value = found.value
@@ -127,7 +131,7 @@ def _is_public(content: bytes, found: Detection) -> str:
         return "the name of a resource at AWS"
     if value == b"tiger" and content.endswith(b"scott:", 0, found.start):
         return "a login of manuals"
-    if found.rule == "hush.airtable-old-key" and is_identifier(value):
+    if found.rule in _LIKE_NAMES and is_identifier(value.partition(b".")[2] or value):
         return "a name in camel case"
     if (
         found.rule == RANDOM_TOKEN

@@ -58,6 +58,17 @@ ARMOURED = base64.b64encode(
 ).decode()
 ACCEPT = "q7Xw0LkT2vRzN5cYbM8dHsJ1GaE="
 NEITHER = {
+    "names of a cloud's resources": '"Ref": "MyVpcPublicSubnet1SubnetF6608456", "SingletonLambda0dc9f04c622c4059b399834a2c1ac15fServiceRoleD59355BD"',
+    "sum of a file": f'"cksum": "{HEX[:32]}{HEX[:32]}",',
+    "serial number of a certificate": f"Serial Number: {HEX[:36]}",
+    "captured functions": 'assert password == &escape_bind/1\ntoken.add(&krate.name, password: &user2.gh_login)',
+    "list of algorithms": 'JWT_AUTH_ALGORITHMS = get("JWT_AUTH_ALGORITHMS", "HS256,RS256,ES256")',
+    "rules of a password": "['my_password' => ['nullable', 'confirmed']]",
+    "secret of a cluster by name": 'Secret: "default/other-demo-secret",',
+    "names in place of a login": "serve --auth-key ACCESS_KEY_ID,SECRET_ACCESS_KEY local:/path",
+    "member with a telling name": "a.CopySourceSSECustomerKeyMD5 = b.CopySourceSSECustomerKeyMD5",
+    "field of a log": f"2024-01-16\t23:56:42\t1.2.3.4\tGET\t200\tHit\t{RANDOM}==\thttps\t48",
+    "value in a row of a test": f'{{23, `{ACCEPT}`, "{RANDOM}"}},\nParseID("{RANDOM}"),',
     "types of media": 'parse(pass: ["text/plain", "application/vnd.api+json"])',
     "algorithms of a cipher": 'SecretKeySpec spec = new SecretKeySpec(decode(secret), "HmacSHA256");\nciphers = "ECDHE-RSA-AES128-GCM-SHA256"',
     "rule of a form": "'ntfy_pass' => ['required_with:ntfy_user,ntfy_auth', 'nullable', 'string'],",
@@ -274,6 +285,12 @@ NEITHER = {
     "parameter of a program": "password,salt1x = split(line)",
 }  # fmt: skip
 BOTH = {
+    "key with a digest behind": f'"Ref": "{RANDOM}F6608456", key',
+    "password with a stroke": 'password = "kettle/moon-secret9"',
+    "token of vault": "export VAULT_TOKEN=s.x7Gq0TzLw4RbN9vKpY2cQm8s",
+    "capitals of a password": 'password = "KETTLE_9:MOON_TREE"',
+    "field of a log about a token": f"2024-01-16\t23:56:42\tGET\t200\ttoken of ann\t{RANDOM}==\thttps\t48",
+    "value in a row of logins": f'// user, password\n{{"ann", "{RANDOM}"}},',
     "slash in a passphrase": 'password = "text/Kettle9"',
     "key with an algorithm in front": f'key = "HmacSHA256-{RANDOM}"',
     "required in a password": 'password = "required:kettle9!"',
@@ -652,7 +669,7 @@ def _many(count: int, head: str = "") -> list[str]:
 
 
 def _file(values: list[str]) -> bytes:
-    return "".join(f'row("{value}")\n' for value in values).encode()
+    return "".join(f'row = "{value}"\n' for value in values).encode()
 
 
 def test_many_values_of_one_form_are_data_unless_a_name_tells_of_one(scanner):
