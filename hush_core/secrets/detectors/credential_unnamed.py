@@ -43,12 +43,13 @@ ABOVE = 200
 """Bytes above the first of many values in which a word may tell what they are."""
 NEAR, BEHIND = 300, 100
 """Bytes before a random value that has no name, and behind it, in which a word may say that it is a credential."""
+_ELEMENT = linear.compile(rb"[\[{(,][ \t]*[A-Za-z@]{0,2}[\"'`]\Z|(?:\t[^\t\n]{0,80}){5}\t\Z")
+"""What is before an element of a list, an argument of a call, or a field of a log."""
 _GIVEN = linear.compile(
-    rb"[\w\])\"'`][ \t]*(?:={1,3}|:=?|=>)[ \t]*(?:\r?\n[ \t]*)?(?:[A-Za-z@]{0,2}[\"'`])?\Z|#\Z"
-    rb"|(?i:client|connect|login|api|open|unlock)\w{0,16}\([^()\n]{0,60}[\"'`]\Z"
-    rb"|://[^\s\"'`]{1,100}[\"'`],[ \t]*[\"'`]\Z"
+    rb"(?i:client|connect|login|api|open|unlock)\w{0,16}\([^()\n]{0,60}[\"'`]\Z"
+    rb"|(?:://[^\s\"'`]{1,100}|[\"'`]--?[A-Za-z][\w-]{0,32})[\"'`],[ \t]*[\"'`]\Z"
 )
-"""What is before a value that a name or a caller is given, that is compared, beside an address, or its fragment."""
+"""What is before an element all the same: a caller that opens something, an address, an option."""
 WIDE = 100
 """Characters of base64 above and below that make a line part of a block: less than `REACH_DOWN`."""
 WIDEST = 8192
@@ -135,7 +136,7 @@ def _is_wide(content: bytes, first: int, last: int) -> bool:
 
 
 def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
-    """Rows without the values that no name announces, if nothing is given them, or a file has many of their form.
+    """Rows without the values that no name announces, if they are elements, or a file has many of their form.
 
     They are ids, digests or an attachment, unless a word near says what they are, or each is a line.
     This depends on all of a content, so what is known of it for its next version has them.
@@ -159,16 +160,18 @@ def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
         if len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED):
             rejected("one of many values of its form in this file, none under a telling name", value)
             data.add(row)
-        elif not _is_given(content, row[0], row[1]):
-            rejected("a value that nothing is given, with no telling word near", value)
+        elif _is_element(content, row[0], row[1]):
+            rejected("an element, an argument or a field, with no telling word near", value)
             data.add(row)
     return [row for row in rows if row not in data]
 
 
-def _is_given(content: bytes, start: int, end: int) -> bool:
-    """Whether a value is given to a name, whatever that is, is an array, or has a telling word near."""
-    given = b"," in content[start:end] or _GIVEN.search(content[max(0, start - 120) : start]) is not None
-    return given or _tells(content, start - NEAR, start) or _tells(content, end, end + BEHIND)
+def _is_element(content: bytes, start: int, end: int) -> bool:
+    """Whether a value is one of several without a name, and no word near indicates a credential."""
+    before = content[max(0, start - NEAR) : start]
+    if _ELEMENT.search(before) is None or _GIVEN.search(before) is not None:
+        return False
+    return not (_tells(content, start - NEAR, start) or _tells(content, end, end + BEHIND))
 
 
 def _tells(content: bytes, start: int, end: int) -> bool:

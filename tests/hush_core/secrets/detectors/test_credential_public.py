@@ -285,6 +285,10 @@ NEITHER = {
     "parameter of a program": "password,salt1x = split(line)",
 }  # fmt: skip
 BOTH = {
+    "cell of a table": f"| ann | {RANDOM} | admin |",
+    "option in a list": f'args = ["--k", "{RANDOM}"]',
+    "password of an address": f"redis://:{RANDOM}/{RANDOM}@cache:6379/0",
+    "word of a sentence": f"Ihr Zugang lautet {RANDOM} und gilt bis Mai",
     "key with a digest behind": f'"Ref": "{RANDOM}F6608456", key',
     "password with a stroke": 'password = "kettle/moon-secret9"',
     "token of vault": "export VAULT_TOKEN=s.x7Gq0TzLw4RbN9vKpY2cQm8s",
