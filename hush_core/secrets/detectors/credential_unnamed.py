@@ -46,10 +46,10 @@ NEAR, BEHIND = 300, 100
 _ELEMENT = linear.compile(rb"[\[{(,][ \t]*[A-Za-z@]{0,2}[\"'`]\Z|(?:\t[^\t\n]{0,80}){5}\t\Z")
 """What is before an element of a list, an argument of a call, or a field of a log."""
 _GIVEN = linear.compile(
-    rb"(?i:client|connect|login|api|open|unlock)\w{0,16}\([^()\n]{0,60}[\"'`]\Z"
+    rb"(?i:client|connect|login|api|open|unlock|decode|atob|hex|base64|b64|bytes|buffer)\w{0,16}\([^()\n]{0,60}[\"'`]\Z"
     rb"|(?:://[^\s\"'`]{1,100}|[\"'`]--?[A-Za-z][\w-]{0,32})[\"'`],[ \t]*[\"'`]\Z"
 )
-"""What is before an element all the same: a caller that opens something, an address, an option."""
+"""What is before an element all the same: a caller that opens or decodes something, an address, an option."""
 WIDE = 100
 """Characters of base64 above and below that make a line part of a block: less than `REACH_DOWN`."""
 WIDEST = 8192

@@ -285,6 +285,7 @@ NEITHER = {
     "parameter of a program": "password,salt1x = split(line)",
 }  # fmt: skip
 BOTH = {
+    "argument that is decoded": f'use(base64.b64decode("{RANDOM}"))',
     "cell of a table": f"| ann | {RANDOM} | admin |",
     "option in a list": f'args = ["--k", "{RANDOM}"]',
     "password of an address": f"redis://:{RANDOM}/{RANDOM}@cache:6379/0",
