@@ -36,17 +36,17 @@ def _form(reason: str, value: bytes, before: bytes | None = None) -> Form:
 
 FORMS = (
     _form("a type of media", rb"(?:text|image|audio|video|font|multipart|message|application)/[a-z0-9.+*-]+"),
-    _form("the name of an algorithm", rb"(?i)" + _ALGORITHM + rb"(?:[-_/,](?:" + _ALGORITHM + rb"|[0-9]{1,4}))+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?"),
+    _form("the name of an algorithm", rb"(?i:" + _ALGORITHM + rb"(?:[-_/,](?:" + _ALGORITHM + rb"|[0-9]{1,4}))+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?)"),
     _form("a rule of a form", rb"nullable|confirmed|sometimes|prohibited|(?:required|nullable|sometimes|string)(?:_\w+:[\w,.]+|(?:\|[a-z_]+(?::[\w,.]+)?)+)"),
     _form("a pattern", rb"[a-z][\w-]*(?:\.[\w-]+)*\.\*|\^.*(?:\.[+*]|\\[dwsSWD]|\]|\)).*\$"),
     _form("a path with a variable", rb"\$(?:[a-z_]{3,}|[A-Z_]{3,})/[\w./$:-]+"),
     _form("the name of a cluster's secret", rb"[a-z]+(?:-[a-z]+)*/[a-z]+(?:-[a-z]+)*-secrets?"),
     _form("names in place of values", rb"[A-Z]+(?:_[A-Z]+)+(?:[:,/][A-Z]+(?:_[A-Z]+)+)+"),
     _form("code", rb"[\w.$]+=function\b.*"),
-    _form("a picture, a font, a document or an object in base64", rb"(?s)(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]h|JVBERi0|d09GR|d09GMg|BAtzdHJlYW10eXBl).*|[A-Za-z0-9+/]+AElFTkSuQmCC"),
-    _form("compressed data or a picture in digits", rb"(?i)(?:1f8b08|89504e47|ffd8ff|504b0304|25504446)[0-9a-f]{16,}"),
+    _form("a picture, a font, a document or an object in base64", rb"(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]h|JVBERi0|d09GR|d09GMg|BAtzdHJlYW10eXBl)[\x00-\xff]*|[A-Za-z0-9+/]+AElFTkSuQmCC"),
+    _form("compressed data or a picture in digits", rb"(?i:(?:1f8b08|89504e47|ffd8ff|504b0304|25504446)[0-9a-f]{16,})"),
     _form("the id of an object at Twilio", rb"(?:AC|MG|SM|MM|CA|PN|CF|IS|VA|WS)[0-9a-f]{32}"),
-    _form("a placeholder's login", rb"(?i)<?(?:user(?:_?name)?|login)>?[:/]<?(?:pass(?:word|wd|phrase)?|pwd|pw)>?"),
+    _form("a placeholder's login", rb"(?i:<?(?:user(?:_?name)?|login)>?[:/]<?(?:pass(?:word|wd|phrase)?|pwd|pw)>?)"),
     _form("a name for a password", rb"[a-z]+(?:_[a-z]+)*_(?:password|passwd|passphrase)(?:_[a-z]+)+"),
     _form("the message of a variable that is not set", rb"\?.*", rb"\$\{\w{1,64}:?"),
     _form("the number of a port", rb"[0-9]{2,5}", rb"://[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|local|test|example):"),
@@ -58,9 +58,12 @@ FORMS = (
     _form(
         "an address of mail under such a name",
         rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-        rb"(?i)(?:\b|_)(?:from|to|cc|bcc|sender|recipient|e?mail|user(?:name)?|contact|author|owner)[\"']?[ \t]*(?:[:=]|=>)[ \t]*[\"'<]?",
+        rb"(?i:(?:\b|_)(?:from|to|cc|bcc|sender|recipient|e?mail|user(?:name)?|contact|author|owner)[\"']?[ \t]*(?:[:=]|=>)[ \t]*[\"'<]?)",
     ),
 )  # fmt: skip
+_BY_FORM = linear.compile(b"|".join(b"(?:%s)" % f.value.pattern for f in FORMS if f.before is None))
+_BY_PLACE = linear.compile(b"|".join(b"(?:%s)" % f.before.pattern for f in FORMS if f.before is not None))
+"""All values that need nothing before them, and all that may be before the others: most values pass both."""
 _OWN = linear.compile(rb"([A-Za-z][\w -]{3,80})[\"'`]?[ \t]*(?:=>|[:=])[ \t]*[\"'`]\Z")
 """The name of a value in quotes; it may hold blanks, as a label does."""
 _PLAIN = linear.compile(rb"[A-Za-z\x80-\xff]+(?: [A-Za-z\x80-\xff]+)+")
@@ -79,7 +82,8 @@ def stated(content: bytes, start: int, end: int) -> str:
     """
     value = content[start:end]
     before = content[max(content.rfind(b"\n", 0, start) + 1, start - BEFORE) : start]
-    for form in FORMS:
+    by_form, by_place = _BY_FORM.fullmatch(value), _BY_PLACE.search(before)
+    for form in FORMS if by_form or by_place else ():
         if form.value.fullmatch(value) and (form.before is None or form.before.search(before)):
             return form.reason
     if _is_message(value):
@@ -89,7 +93,7 @@ def stated(content: bytes, start: int, end: int) -> str:
 
 def _is_message(value: bytes) -> bool:
     """Whether it is letters of another script with the signs of its sentences, or Chinese, Japanese or Korean with a slot."""
-    if sum(c > 127 for c in value) < LEAST_LETTERS or not _MESSAGE.fullmatch(value):
+    if value.isascii() or sum(c > 127 for c in value) < LEAST_LETTERS or not _MESSAGE.fullmatch(value):
         return False
     slot = _SLOT.search(value) is not None and any(0xE3 <= c <= 0xED for c in value)
     return slot or any(mark in value for mark in _MARKS)
@@ -98,7 +102,7 @@ def _is_message(value: bytes) -> bool:
 def _says_its_name(value: bytes, before: bytes) -> bool:
     """Whether it ends in the name of its own constant, `IsApiKey = "App-IsApiKey"`, or is a label's translation that
     repeats a word of it, `"RabbitMQ Password": "Kata kunci RabbitMQ"`."""
-    own = _OWN.search(before)
+    own = _OWN.search(before) if before[-1:] in (b'"', b"'", b"`") else None
     if own is None:
         return False
     name = own[1].split()[-1]
