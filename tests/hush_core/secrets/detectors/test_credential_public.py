@@ -295,6 +295,7 @@ BOTH = {
     "token of vault": "export VAULT_TOKEN=s.x7Gq0TzLw4RbN9vKpY2cQm8s",
     "capitals of a password": 'password = "KETTLE_9:MOON_TREE"',
     "field of a log about a token": f"2024-01-16\t23:56:42\tGET\t200\ttoken of ann\t{RANDOM}==\thttps\t48",
+    "element above a telling word": f'rows = [(1, "{RANDOM}")]\n\n# each row is a session token\n',
     "value in a row of logins": f'// user, password\n{{"ann", "{RANDOM}"}},',
     "slash in a passphrase": 'password = "text/Kettle9"',
     "key with an algorithm in front": f'key = "HmacSHA256-{RANDOM}"',
