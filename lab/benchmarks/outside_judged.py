@@ -3,6 +3,7 @@
     python lab/benchmarks/outside_judged.py draw --mirror FOLDER --peer betterleaks=ENV --work WORK [--hosts fresh]
     python lab/benchmarks/outside_judged.py join --work WORK      # WORK/verdicts.txt: number, verdict, kind
     python lab/benchmarks/outside_judged.py [--hosts fresh]       # the table
+    python lab/benchmarks/outside_judged.py count --mirror FOLDER --hosts fresh     # by the rules of today
 
 `outside_judged.md` says how the lines are judged, and was written first. `draw` writes WORK/sample.txt, in random
 order and without the tools' names, for the judge, and WORK/key.json, which is opened by `join` alone. WORK holds
@@ -91,11 +92,26 @@ def text_of(host: Path) -> dict[str, str]:
     return files
 
 
-def draw(mirror: Path, which: str, checkout: Path, peers: dict[str, Path], work: Path) -> None:
-    """What each tool reports in the newest files of the hosts, and a sample of it with the lines around."""
+def read(mirror: Path, which: str) -> tuple[dict[str, Path], dict[str, str], set[tuple[str, int]]]:
+    """The hosts' folders, their texts by host and path, and the lines of keys and their certificates."""
     folders = {name: mirror / name.replace("/", "+") / "repo" for name in HOSTS[which]}
     texts = {f"{name}/{path}": text for name, host in folders.items() for path, text in text_of(host).items()}
-    proven = set().union(*key_lines(texts))
+    return folders, texts, set().union(*key_lines(texts))
+
+
+def count(mirror: Path, which: str, checkout: Path) -> None:
+    """Print how many lines a checkout's rules report in the same files; they may have been written for these."""
+    _, texts, proven = read(mirror, which)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = repository(Path(folder) / "hosts", texts)
+        lines = reported_lines(texts, hush_found(tree, checkout)) - proven
+    megabytes = sum(len(text.encode()) for text in texts.values()) / 1e6
+    print(f"{which}: {len(lines)} lines, {len(lines) / megabytes:.1f} a MB")
+
+
+def draw(mirror: Path, which: str, checkout: Path, peers: dict[str, Path], work: Path) -> None:
+    """What each tool reports in the newest files of the hosts, and a sample of it with the lines around."""
+    folders, texts, proven = read(mirror, which)
     with tempfile.TemporaryDirectory() as folder:
         tree = repository(Path(folder) / "hosts", texts)
         found = hush_found(tree, checkout)
@@ -200,7 +216,7 @@ def table(rows: list[dict], facts: dict) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", nargs="?", default="table", choices=["draw", "join", "table"])
+    parser.add_argument("step", nargs="?", default="table", choices=["draw", "join", "count", "table"])
     parser.add_argument("--mirror", type=Path)
     parser.add_argument("--hosts", choices=HOSTS, default="first", help="which hosts of the mirror")
     parser.add_argument("--hush", type=Path, default=Path(__file__).parents[2], help="the checkout")
@@ -212,6 +228,8 @@ def main() -> None:
         draw(given.mirror, given.hosts, given.hush, peers, given.work)
     elif given.step == "join":
         join(given.work)
+    elif given.step == "count":
+        count(given.mirror, given.hosts, given.hush)
     else:
         facts = json.loads(kept(given.hosts, "json").read_text())
         print(table(list(csv.DictReader(kept(given.hosts, "csv").open())), facts))
