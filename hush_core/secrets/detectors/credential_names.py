@@ -30,6 +30,7 @@ from hush_core.secrets.detectors.credential_public import (
     is_public_key,
     is_shown,
     says_placeholder,
+    words_in,
 )
 from hush_core.secrets.detectors.credential_randomness import (
     SHA1_DIGITS,
@@ -97,7 +98,7 @@ _IS_NAME = linear.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _IS_KEY = linear.compile(rb"[\"'][ \t]*(?::|=>)")
 _IN_CAMEL_CASE = linear.compile(rb"[a-z]{2,}(?:[A-Z][a-z]+){2,}[A-Z]{0,5}")
-"""What follows the key of an object, and how its name may look; random letters look so once in a million."""
+"""What follows the key of an object, and how its name looks."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
 _BEFORE_LINE, _AFTER_LINE = b" \t\"'`+.&|>#*/", b" \t\"'`+.&|,;)\\\r"
@@ -212,7 +213,7 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
     start, end, token, made = run.start + first, run.end + first, run.token, run.made
     before = content[max(first, start - BEFORE) : start]
     digits = made in ("hex", "uuid", "plain")
-    if _IS_NAME.match(content, end) or (_IN_CAMEL_CASE.fullmatch(token) and _IS_KEY.match(content, end)):
+    if _IS_NAME.match(content, end) or (_IS_KEY.match(content, end) and _is_in_camel_case(token)):
         return "a name that is given a value"
     if content[start - 1 : start] == b"\\" and end - start >= 40:
         return "a line of a block that is written with \\n"
@@ -229,6 +230,11 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
     if names_a_page(before) or names_a_digest(token, before):
         return "a token of a page or a request, or a digest, as its name says"
     return ""
+
+
+def _is_in_camel_case(token: bytes) -> bool:
+    """Whether it is made of words in camel case, two of them of a language. No random letters and digits are."""
+    return _IN_CAMEL_CASE.fullmatch(token) is not None and sum(len(word) > 2 for word in words_in(token)) > 1
 
 
 def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int, bool] | None:

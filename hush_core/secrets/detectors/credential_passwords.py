@@ -30,7 +30,7 @@ from hush_core.secrets.detectors.credential_public import (
     says_placeholder,
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
-from hush_core.secrets.detectors.credential_words import names_a_digest, names_a_page, words
+from hush_core.secrets.detectors.credential_words import PASS_ENDS, names_a_digest, names_a_page, words
 from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
@@ -96,8 +96,6 @@ _HUMAN_NAMES = (
     b"secret",
     b"pw",
 )
-_PASS_ENDS = frozenset((b"password", b"passwd", b"pass", b"pwd", b"passphrase"))
-"""Last words of a name that is a password's, whatever the words before are: `keystorePassword`."""
 _SALTS, _HEX16 = (
     (b"salt", b"pepper"),
     re.compile(rb"(?=[A-Fa-f]{0,15}[0-9])(?=[0-9]{0,15}[A-Fa-f])[0-9A-Fa-f]{16}"),
@@ -174,7 +172,7 @@ _LOOSE = (b",", b"is", b"is:", b"==", b"===")
 
 
 _OTHER_WORDS = re.compile(
-    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng|through)|auth(?:or(?!iz)|entic)|pin[abd-rt-z]|token(?:iz|is)|pw[a-ce-z])"
+    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng|through)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is)|pw[a-ce-z])"
 )
 """Words that begin as telling ones do."""
 _PUBLIC = re.compile(
@@ -224,7 +222,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
         name = match[1].lower()
         human = (
             any(part in name for part in _HUMAN_NAMES)
-            or _PASS_ENDS.intersection(words(match[2])[-1:])
+            or PASS_ENDS.intersection(words(match[2])[-1:])
             or IS_LOCAL.fullmatch(name) is not None
             or (name in _SALTS and _HEX16.fullmatch(value) is not None)
         )
@@ -251,7 +249,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
 def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> str:
     """Why the name is not one of a secret, or its value is for all to see; "" if neither."""
     tail = words(match[2])
-    if (any(word in _NO_VALUE_TAIL for word in tail) and tail[-1] not in _PASS_ENDS) or _PUBLIC.search(
+    if (any(word in _NO_VALUE_TAIL for word in tail) and tail[-1] not in PASS_ENDS) or _PUBLIC.search(
         line, max(0, match.start() - 12), match.start()
     ):
         return "the name is of something else: a path, an id, a length, a public key"
@@ -270,7 +268,9 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
         return "a public key"
     if is_page(value):
         return "an address without its scheme"
-    if _OTHER_WORDS.match(match[1] + match[2]) or re.match(rb"[a-z][A-Z][a-z]", match[1]):
+    before = match.string[max(0, match.start() - 1) : match.start()]
+    inside = match[1].lower() == b"pin" and before.isalpha() and match[2][:1].islower()  # "alpine"
+    if inside or _OTHER_WORDS.match(match[1] + match[2]) or re.match(rb"[a-z][A-Z][a-z]", match[1]):
         return "the name only begins as one of a secret does, or is of two words"
     return ""
 

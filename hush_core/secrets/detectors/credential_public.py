@@ -120,8 +120,13 @@ def holds_words(token: bytes) -> bool:
     >>> holds_words(b"RoCBertForMaskedLM"), holds_words(b"Kolibri1ForCausalLM"), holds_words(b"x7Gq0TzLw4RbN9vKpY2c")
     (True, True, False)
     """
-    parts = [part for part in _LONG_PARTS.findall(token) if part.lower().decode() in word_bits()]
+    parts = words_in(token)
     return max(map(len, parts), default=0) >= 5 and 9 * sum(map(len, parts)) >= 4 * len(token)
+
+
+def words_in(token: bytes) -> list[bytes]:
+    """The parts of a name in camel case that are words of a language, of two letters and more."""
+    return [part for part in _LONG_PARTS.findall(token) if part.lower().decode() in word_bits()]
 
 
 def is_fingerprint(token: bytes, before: bytes) -> bool:
@@ -285,7 +290,7 @@ def is_everybodys(value: bytes) -> bool:
 _CODE = linear.compile(
     rb"GHSA(?:-[2-9cfghjmp-rv-x]{4}){3}|\*?u?int(?:8|16|32|64)|\*(?:string|bool|byte)|-?0x[0-9A-Fa-f]{1,8}"
     rb"|&[a-z]\w*\.[A-Z][a-z]+[A-Z_]\w*|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z]{2,}(?:_[A-Z0-9]+)*_[A-Z]{2,}=|[A-Z]{4,}=[0-9]"
-    rb"|\$[A-Z_]+/[\w./-]+|&[a-z_]+[0-9]?/[0-9]|&[a-z]\w*\.[a-z]+(?:_[a-z]+)+|(?:[a-z]+/)+[a-z]+_[a-z_]+|[a-z]{3,}#[a-z]+(?:_[a-z]+)+|!{3}SET|\$encrypted\$[A-Z0-9$]*"
+    rb"|\$[A-Z_]+/[\w./:-]+|&[a-z_]+[0-9]?/[0-9]|&[a-z]\w*\.[a-z]+(?:_[a-z]+)+|(?:[a-z]+/)+[a-z]+_[a-z_]+|[a-z]{3,}#[a-z]+(?:_[a-z]+)+|!{3}SET|\$encrypted\$[A-Z0-9$]*"
     rb"|(?:\{[A-Za-z_. ]+\}[:@/._-]?){2,}|\{\.\w+[\[.].*|.*\[(?:a-z|A-Z)(?:A-Z|0-9|_)*\].*|[\w.-]*%~[0-9]"
     rb"|[A-Z]\w+\.\w+(?:/\w+)+@[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-preview)?"
     rb"|[\w.-]+(?:\$[0-9]|%\w+%|%~[0-9])[\w.-]*\.(?:zip|log|t?gz|bz2|xz|7z|tar|deb|rpm|dmg|msi|exe)"

@@ -11,7 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hush_core import linear
-from hush_core.secrets.detectors.credential_words import tells, words
+from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_identifier
+from hush_core.secrets.detectors.credential_unnamed import RANDOM_TOKEN
+from hush_core.secrets.detectors.credential_values import Detection
+from hush_core.secrets.detectors.credential_words import PASS_ENDS, tells, words
 
 BEFORE = 240
 """Bytes of its line before a value that may say what it is."""
@@ -39,17 +42,14 @@ FORMS = (
     _form("the name of an algorithm", rb"(?i:" + _ALGORITHM + rb"(?:[-_/,](?:" + _ALGORITHM + rb"|[0-9]{1,4}))+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?)"),
     _form("a rule of a form", rb"nullable|confirmed|sometimes|prohibited|(?:required|nullable|sometimes|string)(?:_\w+:[\w,.]+|(?:\|[a-z_]+(?::[\w,.]+)?)+)"),
     _form("a pattern", rb"[a-z][\w-]*(?:\.[\w-]+)*\.\*|\^.*(?:\.[+*]|\\[dwsSWD]|\]|\)).*\$"),
-    _form("a path with a variable", rb"\$(?:[a-z_]{3,}|[A-Z_]{3,})/[\w./$:-]+"),
-    _form("the name of a cluster's secret", rb"[a-z]+(?:-[a-z]+)*/[a-z]+(?:-[a-z]+)*-secrets?"),
-    _form("names in place of values", rb"[A-Z]+(?:_[A-Z]+)+(?:[:,/][A-Z]+(?:_[A-Z]+)+)+"),
+    _form("the name of a cluster's secret", rb"[a-z]+(?:-[a-z]+)*/[a-z]+(?:-[a-z]+)*-secrets?", rb"(?i:secret(?:_?name)?[\"'`\])]{0,3}[ \t]*(?:[:=]|=>)[ \t]*[\"'`]?)"),
+    _form("names in place of values", rb"(?:[A-Z]+_){1,4}(?:KEY|SECRET|TOKEN|PASSWORD|PASS|PW|ID|NAME|UNAME|USER)(?:[:,/](?:[A-Z]+_){1,4}(?:KEY|SECRET|TOKEN|PASSWORD|PASS|PW))+"),
     _form("code", rb"[\w.$]+=function\b.*"),
     _form("a picture, a font, a document or an object in base64", rb"(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]h|JVBERi0|d09GR|d09GMg|BAtzdHJlYW10eXBl)[\x00-\xff]*|[A-Za-z0-9+/]+AElFTkSuQmCC"),
     _form("compressed data or a picture in digits", rb"(?i:(?:1f8b08|89504e47|ffd8ff|504b0304|25504446)[0-9a-f]{16,})"),
     _form("the id of an object at Twilio", rb"(?:AC|MG|SM|MM|CA|PN|CF|IS|VA|WS)[0-9a-f]{32}"),
     _form("a placeholder's login", rb"(?i:<?(?:user(?:_?name)?|login)>?[:/]<?(?:pass(?:word|wd|phrase)?|pwd|pw)>?)"),
-    _form("a name for a password", rb"[a-z]+(?:_[a-z]+)*_(?:password|passwd|passphrase)(?:_[a-z]+)+"),
     _form("the message of a variable that is not set", rb"\?.*", rb"\$\{\w{1,64}:?"),
-    _form("the number of a port", rb"[0-9]{2,5}", rb"://[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|local|test|example):"),
     _form("a digest in the name of a resource", rb"[0-9A-Za-z.]+", rb"\burn:(?:btih|btmh|sha1|md5|ed2k|aich|kzhash|bitprint|tree:tiger):"),
     _form("the signature of a picture's link", rb"[0-9a-f]{32}", rb"[?&](?:amp;)?(?:width|w|quality|q|auto|fit|dpr)=[^\s\"']{0,120}[?&](?:amp;)?s="),
     _form("the id of a project", rb"\{?" + _UUID + rb"\}?", rb"^Project\(\"\{" + _UUID + rb"\}\"\) = \"[^\"\n]{0,100}\", \"[^\"\n]{0,100}\", \"\{?"),
@@ -63,7 +63,7 @@ FORMS = (
 )  # fmt: skip
 _BY_FORM = linear.compile(b"|".join(b"(?:%s)" % f.value.pattern for f in FORMS if f.before is None))
 _BY_PLACE = linear.compile(b"|".join(b"(?:%s)" % f.before.pattern for f in FORMS if f.before is not None))
-"""All values that need nothing before them, and all that may be before the others: most values pass both."""
+"""All values that need nothing before them, and all that may be before the others: most values match neither."""
 _OWN = linear.compile(rb"([A-Za-z][\w -]{3,80})[\"'`]?[ \t]*(?:=>|[:=])[ \t]*[\"'`]\Z")
 """The name of a value in quotes; it may hold blanks, as a label does."""
 _PLAIN = linear.compile(rb"[A-Za-z\x80-\xff]+(?: [A-Za-z\x80-\xff]+)+")
@@ -74,6 +74,29 @@ LEAST_LETTERS = 6
 """Bytes outside ASCII in a text of another script."""
 
 
+_LIKE_NAMES = ("hush.airtable-old-key", "hush.vault-old-token")
+"""Rules for forms that names in camel case have, too: `keyOfTheLastRowOfAll`, `b.SourceCustomerKey`."""
+LONGEST_DIGITS = 256
+"""Of a key in hexadecimal digits; more, with no name, are a message or a file."""
+_DIGITS = linear.compile(rb"[0-9A-Fa-f]+")
+
+
+def why_public(content: bytes, found: Detection) -> str:
+    """What shows that everybody may know a value that a rule found; "" if nothing does."""
+    value = found.value
+    if is_code(value) or is_everybodys(value):
+        return "code, or an example of a documentation or a standard, which everybody knows"
+    if value.startswith(b"arn:aws") and b"://" not in value:
+        return "the name of a resource at AWS"
+    if value == b"tiger" and content.endswith(b"scott:", 0, found.start):
+        return "the login of Oracle's manuals"
+    if found.rule in _LIKE_NAMES and is_identifier(value.partition(b".")[2] or value):
+        return "a name in camel case"
+    if found.rule == RANDOM_TOKEN and len(value) > LONGEST_DIGITS and _DIGITS.fullmatch(value):
+        return "a message or a file in digits"
+    return stated(content, found.start, found.end) if found.exact else ""
+
+
 def stated(content: bytes, start: int, end: int) -> str:
     """What a value is by its form and by what its line says before it; "" if nothing shows that it is public.
 
@@ -81,7 +104,8 @@ def stated(content: bytes, start: int, end: int) -> str:
     ('the name of an algorithm', 'an address of mail under such a name', '')
     """
     value = content[start:end]
-    before = content[max(content.rfind(b"\n", 0, start) + 1, start - BEFORE) : start]
+    first = max(0, start - BEFORE)
+    before = content[max(first, content.rfind(b"\n", first, start) + 1) : start]
     by_form, by_place = _BY_FORM.fullmatch(value), _BY_PLACE.search(before)
     for form in FORMS if by_form or by_place else ():
         if form.value.fullmatch(value) and (form.before is None or form.before.search(before)):
@@ -109,6 +133,7 @@ def _says_its_name(value: bytes, before: bytes) -> bool:
     head = value[: -len(name)]
     if (
         len(words(name)) > 1
+        and words(name)[-1] not in PASS_ENDS
         and value.endswith(name)
         and head[:-1].isalpha()
         and head[-1:] in (b"-", b"_", b".", b":")

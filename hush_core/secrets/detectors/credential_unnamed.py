@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from hush_core import linear
-from hush_core.secrets.detectors.credential_public import is_identifier
+from hush_core.secrets.detectors.credential_public import is_identifier, words_in
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, looks_made
 from hush_core.secrets.detectors.credential_words import (
     STRONG,
@@ -23,7 +23,6 @@ from hush_core.secrets.detectors.credential_words import (
     words,
 )
 from hush_core.secrets.detectors.rejected import rejected
-from hush_core.secrets.guessing.words import word_bits
 
 RANDOM_TOKEN = "hush.random-token"
 """A machine's random value that no name announces."""
@@ -34,8 +33,6 @@ LONGEST_ALONE = 27
 _PREFIXED = linear.compile(rb"[a-z]{2,12}_[0-9A-Za-z]{10,32}")
 _TYPE_ID = linear.compile(rb"[a-z]{2,}(?:_[a-z]+)*_0[0-9a-hjkmnp-tv-z]{25}")
 """Ids that say of what they are: `price_…`; and TypeIDs, whose rest is a time and a random part."""
-LONGEST_DIGITS = 256
-"""Of a key in hexadecimal digits; more are a message or a file."""
 MANY, COUNTED = 20, 5
 """So many different values of one form in a file, none under a telling name, are data. So are so many that begin
 alike at random: credentials are drawn one by one, ids are counted up."""
@@ -59,8 +56,9 @@ BLANKS = 64
 Row = tuple[int, int, str]
 _UUID = re.compile(rb"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTS = re.compile(rb"[/._:+-]")
-_DIGESTS = re.compile(rb"[0-9a-f]{32}(?:[0-9a-f]{32})?|[0-9A-F]{32}|[0-9A-F]{8}(?:[0-9A-F]{8})?\Z")
+_DIGESTS = linear.compile(rb"[0-9a-f]{32}(?:[0-9a-f]{32})?|[0-9A-F]{32}|[0-9A-F]{8}(?:[0-9A-F]{8})?\Z")
 _IN_PARTS = linear.compile(rb"[A-Za-z]?[a-z]*(?:[A-Z][a-z]+[0-9]?|[A-Z]{2,4})+")
+"""Digests in a name, and how the rest looks."""
 _SEGMENT = linear.compile(
     rb"[a-z]{3,}(?:[._-][a-z]+)*|[A-Z]{3,}(?:_[A-Z]+)*|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}"
 )
@@ -79,6 +77,7 @@ def data_here(content: bytes, start: int, end: int, first: int, last: int, kind:
     """What shows that a value on the line [first, last), which has no telling name, is data; "" if nothing does."""
     token, before = content[start:end], content[max(first, start - 120) : start]
     alone = is_bare_id(before) and (end - start <= LONGEST_ALONE or _PREFIXED.fullmatch(token) is not None)
+    alone = alone and not any(map(tells, words(token.partition(b"_")[0])))
     if alone or (end - start <= LONGEST_ID and names_an_id(before, digits=True)):
         return "an id, as its name and its length say"
     rest = _UUID.sub(b"/", token)
@@ -105,14 +104,11 @@ def is_name_of_a_resource(token: bytes) -> bool:
     """
     rest = _DIGESTS.sub(b"", token.rpartition(b":")[2])
     name = rest.strip(b"$_")
-    return len(rest) < len(token) and (
-        is_identifier(name) or (_IN_PARTS.fullmatch(name) is not None and _is_named(name))
+    if len(rest) == len(token):
+        return False
+    return is_identifier(name) or (
+        _IN_PARTS.fullmatch(name) is not None and any(len(word) > 4 for word in words_in(name))
     )
-
-
-def _is_named(name: bytes) -> bool:
-    """Whether one of its parts is a word of five letters."""
-    return any(len(word) > 4 and word.decode() in word_bits() for word in words(name))
 
 
 def is_path_of_words(token: bytes) -> bool:

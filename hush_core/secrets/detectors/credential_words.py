@@ -38,6 +38,8 @@ DENYING = frozenset(
     b"etag cksum rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
     b"guid uuid ulid nonce cnonce opaque iv ciphertext signature bitcoin monero ethereum".split()
 )  # fmt: skip
+PASS_ENDS = frozenset((b"password", b"passwd", b"pass", b"pwd", b"passphrase"))
+"""Last words of a name that is a password's, whatever the words before are: `keystorePassword`."""
 STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
     b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()

@@ -27,16 +27,11 @@ from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_catalogues import is_catalogue, is_text
 from hush_core.secrets.detectors.credential_passwords import head_lines
-from hush_core.secrets.detectors.credential_public import (
-    is_code,
-    is_everybodys,
-    is_identifier,
-    is_placeholder,
-)
+from hush_core.secrets.detectors.credential_public import is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
-from hush_core.secrets.detectors.credential_stated import stated
-from hush_core.secrets.detectors.credential_unnamed import LONGEST_DIGITS, RANDOM_TOKEN, counting
+from hush_core.secrets.detectors.credential_stated import why_public
+from hush_core.secrets.detectors.credential_unnamed import counting
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
@@ -101,7 +96,7 @@ class CredentialScanner:
             found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
         for detection in tuple(found):
-            if reason := _is_public(content, detection):
+            if reason := why_public(content, detection):
                 rejected(reason, detection.value)
                 found.discard(detection)
         texts = {d for d in found if is_text(d.value)}
@@ -116,30 +111,6 @@ class CredentialScanner:
     def pinned_places(self, text: bytes) -> list[int]:
         """Where the pinned rules see something, placeholders included."""
         return [found.location["start_offset"] for found in deadline.pinned(self._native.scan, text)]
-
-
-_LIKE_NAMES = ("hush.airtable-old-key", "hush.vault-old-token")
-"""Rules for forms that names in camel case may have, too: `keyOfTheLastRowOfAll`, `b.SourceCustomerKey`."""
-
-
-def _is_public(content: bytes, found: Detection) -> str:
-    """What shows that everybody may know a value; "" if nothing does. The last is the login of Oracle's manuals."""
-    value = found.value
-    if is_code(value) or is_everybodys(value):
-        return "code, or an example of a documentation or a standard, which everybody knows"
-    if value.startswith(b"arn:aws") and b"://" not in value:
-        return "the name of a resource at AWS"
-    if value == b"tiger" and content.endswith(b"scott:", 0, found.start):
-        return "a login of manuals"
-    if found.rule in _LIKE_NAMES and is_identifier(value.partition(b".")[2] or value):
-        return "a name in camel case"
-    if (
-        found.rule == RANDOM_TOKEN
-        and len(value) > LONGEST_DIGITS
-        and not value.lower().strip(b"0123456789abcdef")
-    ):
-        return "a message or a file in digits"
-    return stated(content, found.start, found.end) if found.exact else ""
 
 
 _NO_PASSWORD = re.compile(

@@ -44,8 +44,8 @@ def waits(file, data):
 
 os.write = waits
 """
-"""Waits at a pipe before the line of the first release is written, until whoever opened it closes it. Python's own
-end never comes, as with a library that waits for a dead peer: a training process must not wait for it."""
+"""Waits at a pipe before the line of the first release is written, until the process that opened it closes it.
+Python's own end never comes, as where a library waits for a dead peer: a training process does without it."""
 
 
 def a_run():
