@@ -10,7 +10,7 @@ from hush_core.config import HushConfig
 from hush_core.corpus import PLACEHOLDER, Corpus, Layout
 from hush_core.secrets.coverage import coverage_of
 from hush_core.secrets.detectors.base import DetectedSecret
-from hush_core.secrets.disposition import ChunkDisposition, disposition_of
+from hush_core.secrets.disposition import ChunkDisposition, disposition_of, ordinary_text, weak_secrets
 from hush_core.secrets.examples import examples_of
 from hush_core.secrets.graph import (
     DROPPED,
@@ -39,9 +39,11 @@ def assemble(
         InputError: a credential too weak, or a target not above its prior.
     """
     layout = corpus.layout_around(labels.spans())
+    weak = weak_secrets(config, corpus, found, labels)
     held = labels.held(layout, corpus.contents)
+    held = held.without_copies(ordinary_text(config, found, weak, held))
     replaced = _redacted(config, redaction) if redaction is not None else {}
-    fate = disposition_of(config, corpus, layout, found, labels, held)
+    fate = disposition_of(config, corpus, layout, weak, held)
     graph = SecretGraph(
         examples=examples_of(corpus, layout, np.flatnonzero(fate.kept)),
         public=examples_of(corpus, layout, np.flatnonzero(fate.public)),

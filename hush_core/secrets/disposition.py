@@ -33,20 +33,15 @@ class ChunkDisposition:
         return ~self.lost & ~self.public
 
 
-def disposition_of(
-    config: HushConfig,
-    corpus: Corpus,
-    layout: Layout,
-    found: list[DetectedSecret],
-    labels: LabelTable,
-    held: ChunkLabels,
-) -> ChunkDisposition:
-    """Which chunks are dropped, protected or public.
+ORDINARY, OFTENER = 8, 4
+"""Chunks with a copy of a weak value that make it ordinary text: at least so many, and so many for each in which a rule
+saw a credential."""
 
-    Raises:
-        InputError: a credential is too weak, and its entry refuses that.
-    """
-    weak = _weak(config, corpus, found, labels)
+
+def disposition_of(
+    config: HushConfig, corpus: Corpus, layout: Layout, weak: np.ndarray, held: ChunkLabels
+) -> ChunkDisposition:
+    """Which chunks are dropped, protected or public."""
     lost, protected, public = (np.zeros(layout.chunks, dtype=bool) for _ in range(3))
     lost[held.chunk[weak[held.found]]] = True
     protected[held.chunk[~weak[held.found]]] = True
@@ -58,11 +53,16 @@ def disposition_of(
     return ChunkDisposition(lost, protected, public, weak)
 
 
-def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable) -> np.ndarray:
+def weak_secrets(
+    config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable
+) -> np.ndarray:
     """A mask of the secrets to drop; refuses those that must not be dropped, naming the place only.
 
     An entry's `weak: drop` or `refuse` decides, if its model has that key. Otherwise any measured secret whose
     prior is not below its target is refused.
+
+    Raises:
+        InputError: a credential is too weak, and its entry refuses that.
     """
     weak, refused = np.zeros(len(found), dtype=bool), {}
     for number, one in enumerate(found):
@@ -84,6 +84,19 @@ def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], label
     if refused:
         raise _refusal(corpus, found, labels, refused)
     return weak
+
+
+def ordinary_text(
+    config: HushConfig, found: list[DetectedSecret], weak: np.ndarray, held: ChunkLabels
+) -> np.ndarray:
+    """A mask of the weak credentials that this corpus mostly uses as a name, an id or a word.
+
+    A chunk in which a rule saw one is dropped. Other copies say nothing about a credential, as those of a word do not.
+    """
+    copy = held.propagated
+    seen, copies = (np.bincount(held.found[mask], minlength=len(found)) for mask in (~copy, copy))
+    measured = [one.bits is not None and config.secrets[one.entry].protect != "drop" for one in found]
+    return weak & np.array(measured, dtype=bool) & (copies >= ORDINARY) & (copies >= OFTENER * seen)
 
 
 LISTED = 20

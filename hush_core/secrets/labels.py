@@ -34,6 +34,16 @@ class ChunkLabels:
     reason: np.ndarray
     reasons: tuple[str, ...]
 
+    @property
+    def propagated(self) -> np.ndarray:
+        """A mask of the rows that no detector saw."""
+        return np.array([is_propagated(reason) for reason in self.reasons], dtype=bool)[self.reason]
+
+    def without_copies(self, of: np.ndarray) -> ChunkLabels:
+        """Only what detectors saw of these secrets (a mask over all), and everything of the others."""
+        left = ~(of[self.found] & self.propagated)
+        return ChunkLabels(self.chunk[left], self.found[left], self.reason[left], self.reasons)
+
 
 class LabelTable:
     """Who holds what, as the detectors and propagators say it. Secrets are numbers, `found`."""

@@ -5,7 +5,8 @@ Run as a process of its own with that checkout first on PYTHONPATH (`outside_rec
     python lab/benchmarks/outside_hush.py REPOSITORY OUT.json
 
 tagged: examples with an edge to a credential. dropped: text left out for a credential too weak to protect.
-values: where a credential's value stands whole. Examples of 64 bytes, no public files, `weak: drop`.
+lines: on which line each of those is in each chunk that was left out, as the report has it. values: where a
+credential's value is whole. Examples of 64 bytes, no public files, `weak: drop`.
 """
 
 import json
@@ -54,10 +55,13 @@ def found(repository: Path, chunk: int = CHUNK) -> dict:
     stands = got.occurrences.join(credentials.select("secret_id"), on="secret_id", how="semi").join(
         examples.select("example_id", "path", at="start"), on="example_id"
     )
+    lines: dict[str, list[int]] = {}
+    for path, line in dropped.select("path", "line").unique().sort("path", "line").iter_rows():
+        lines.setdefault(path, []).append(line)
     values = stands.select("path", start=pl.col("at") + pl.col("start"), end=pl.col("at") + pl.col("end"))
     return {
-        "tagged": _ranges(tagged), "dropped": _ranges(dropped), "values": _ranges(values), "seconds": seconds,
-        "examples": examples.height, "secrets": credentials.height, "tagged_examples": tagged.height,
+        "tagged": _ranges(tagged), "dropped": _ranges(dropped), "values": _ranges(values), "lines": lines,
+        "seconds": seconds, "examples": examples.height, "secrets": credentials.height, "tagged_examples": tagged.height,
         "dropped_chunks": dropped.height, "bytes": int((examples["end"] - examples["start"]).sum()),
     }  # fmt: skip
 

@@ -1,10 +1,9 @@
-"""Private keys that lie in host files, and the certificates that belong to them: who reports those is right.
+"""Private keys that lie in host files, and the certificates, requests and public keys of them: who reports those is right.
 
 Hosts' key files are left out by their ending (`outside_planting.KEYS`); keys in source files of theirs are
-credentials all the same. A certificate is of such a key if the public key computed from the private one is the
-certificate's, and by nothing less: who has it has one candidate left for the key (Definition 3.1 of
-docs/mathematics.md). Other certificates, those of keys that are encrypted, public keys and all other lines remain
-what they were.
+credentials all the same. A certificate, a request for one or a public key is of such a key if the public key computed
+from the private one is its own, and by nothing less: it leaves one candidate for the key (Definition 3.1 of
+docs/mathematics.md). Others, those of keys that are encrypted, and all other lines remain what they were.
 """
 
 import base64
@@ -16,18 +15,17 @@ from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
     load_der_private_key,
+    load_der_public_key,
     load_ssh_private_key,
 )
-from cryptography.x509 import load_der_x509_certificate
+from cryptography.x509 import InvalidVersion, load_der_x509_certificate, load_der_x509_csr
 
+LABEL = r"(?:[A-Z0-9]+ )*(?:PRIVATE KEY|PUBLIC KEY|CERTIFICATE(?: REQUEST)?)"
 BLOCK = re.compile(
-    r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----\n(?:[A-Za-z0-9-]+: [^\n]*\n)*\n?"
-    r"([A-Za-z0-9+/=\s]+)-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
+    rf"-----BEGIN (?P<label>{LABEL})-----\n(?:[A-Za-z0-9-]+: [^\n]*\n)*\n?"
+    rf"([A-Za-z0-9+/=\s]+)-----END {LABEL}-----"
 )
-WRITTEN = re.compile(
-    r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----([^-]{100,12000})"
-    r"-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
-)
+WRITTEN = re.compile(rf"-----BEGIN (?P<label>{LABEL})-----([^-]{{100,12000}})-----END {LABEL}-----")
 PGP = re.compile(
     r"-----BEGIN PGP PRIVATE KEY BLOCK-----\n(?:[ \t]*[A-Za-z]+: [^\n]*\n)*\s*((?:[ \t]*[A-Za-z0-9+/]+={0,2}\n)+?)"
     r"[ \t]*=([A-Za-z0-9+/]{4})\n[ \t]*-----END PGP PRIVATE KEY BLOCK-----"
@@ -37,30 +35,29 @@ GLUE = re.compile(r"\\[nrt]|[\s\"'`,;\\]")
 BODY = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,}(?==?)")
 OPENSSH = b"openssh-key-v1\0"
-NOT_READ = (ValueError, TypeError, UnsupportedAlgorithm)  # cut short, encrypted, of a kind that nobody reads
+NOT_READ = (ValueError, TypeError, UnsupportedAlgorithm, InvalidVersion)  # cut short, encrypted, of a kind that nobody reads
 Lines = set[tuple[str, int]]
 
 
 def key_lines(files: dict[str, str]) -> tuple[Lines, Lines]:
-    """(path, line from 1) of the private keys in `files`; and of the certificates of those keys, in whichever file.
+    """(path, line from 1) of the private keys in `files`; and of the certificates, requests and public keys of those,
+    in whichever file.
 
     A private key is armoured, and base64 of one whole DER sequence or of OpenSSH's own format; where it is written
     in strings or in base64, one that can be computed with.
     """
     keys: Lines = set()
     publics: set[bytes] = set()
-    certificates: list[tuple[bytes, Lines]] = []
+    shown: list[tuple[bytes, Lines]] = []
     for path, text in files.items():
         for label, data, first, last in _blocks(text):
             lines = {(path, line) for line in range(first, last + 1)}
-            if label == "CERTIFICATE":
-                certificates.append((data, lines))
+            if "PRIVATE" not in label:
+                shown.append((data, lines))
             elif label.startswith("PGP") or data.startswith(OPENSSH) or _is_sequence(data):
                 keys |= lines
                 publics |= _public_of_key(data)
-    return keys, set().union(
-        *(lines for data, lines in certificates if _public_of_certificate(data) & publics)
-    )
+    return keys, set().union(*(lines for data, lines in shown if _public_shown(data) & publics))
 
 
 def _public_of_key(data: bytes) -> set[bytes]:
@@ -77,17 +74,21 @@ def _public_of_key(data: bytes) -> set[bytes]:
     return {key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)}
 
 
-def _public_of_certificate(data: bytes) -> set[bytes]:
-    try:
-        key = load_der_x509_certificate(data).public_key()
-    except NOT_READ:
-        return set()
-    return {key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)}
+def _public_shown(data: bytes) -> set[bytes]:
+    """The public key that a certificate or a request states, or that the data is."""
+    for load in (load_der_x509_certificate, load_der_x509_csr, load_der_public_key):
+        try:
+            read = load(data)
+            key = read.public_key() if hasattr(read, "public_key") else read
+        except NOT_READ:
+            continue
+        return {key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)}
+    return set()
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
     """(label, content, first line, last line) of every armoured block that is base64: as it is, in strings with
-    their quotes and escapes (then its content must be a key's or a certificate's), or in base64 as a whole."""
+    their quotes and escapes (then its content must be one that can be read), or in base64 as a whole."""
     for match in BLOCK.finditer(text):
         try:
             data = base64.b64decode("".join(match[2].split()), validate=True)
@@ -107,7 +108,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
         if len(body.rstrip("=")) % 4 == 1:
             continue
         data = base64.b64decode(body + "=" * (-len(body) % 4))
-        if _public_of_key(data) or _public_of_certificate(data):
+        if _public_of_key(data) or _public_shown(data):
             first = text.count("\n", 0, match.start()) + 1
             yield match["label"], data, first, first + match[0].count("\n")
     for match in ENCODED.finditer(text):

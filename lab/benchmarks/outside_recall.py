@@ -112,24 +112,25 @@ def judged(files: dict[str, str], plantings: list[Planting], found: dict, crosse
 
 
 def reported_lines(files: dict[str, str], found: dict) -> outside_peers.Lines:
-    """Lines where a value stands whole in an example; where it runs over the end of one, the line of that end.
+    """Lines where a value is whole in an example; where it runs over the end of one, the line of that end.
 
-    Of an example without either (and of dropped text) its first line.
+    Of an example without either its first line. Of a chunk that was left out the line of the weak value in it.
     """
     lines: outside_peers.Lines = set()
     for path, text in files.items():
+        lines.update((path, line) for line in found["lines"].get(path, []))
         values = sorted(map(tuple, found["values"].get(path, [])))
-        chunks = sorted(map(tuple, found["tagged"].get(path, []) + found["dropped"].get(path, [])))
+        chunks = sorted(map(tuple, found["tagged"].get(path, [])))
         starts = [0, *accumulate(len(line.encode()) + 1 for line in text.split("\n"))]
-        places, bare, last = list(values), [], 0
+        places, apart, last = list(values), [], 0
         for start, end in chunks:
             while last < len(values) and values[last][1] <= start:
                 last += 1
             if last == len(values) or values[last][0] >= end:
-                bare.append((start, end))
-        ends, begins = {end for _, end in bare}, {start for start, _ in bare}
+                apart.append((start, end))
+        ends, begins = {end for _, end in apart}, {start for start, _ in apart}
         places += [(at - 1, at + 1) for at in ends & begins]
-        places += [(start, start + 1) for start, end in bare if start not in ends and end not in begins]
+        places += [(start, start + 1) for start, end in apart if start not in ends and end not in begins]
         for start, end in places:
             first, until = bisect_right(starts, start), bisect_right(starts, max(start, end - 1))
             lines.update((path, line) for line in range(first, until + 1))

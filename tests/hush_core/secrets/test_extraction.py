@@ -203,6 +203,31 @@ def test_a_short_weak_value_is_left_out_where_it_is_a_copy_and_not_where_it_is_a
     assert set(result.examples["path"]) == ({"g.py"} if left_out else {"g.py", "w.py"})
 
 
+@pytest.mark.parametrize(
+    ("copies", "seen", "entry", "left_out"),
+    [
+        (7, 1, {}, True),
+        (8, 1, {}, False),  # the repository uses it as a name
+        (8, 3, {}, True),  # more than one of four is a credential by its place
+        (12, 3, {}, False),
+        (8, 1, {"protect": "drop"}, True),
+    ],
+)
+def test_copies_of_a_weak_value_stay_only_where_the_repository_mostly_uses_it_as_a_name(
+    make_repo, copies, seen, entry, left_out
+):
+    repo = make_repo()
+    urls = {f"u{n}.py": f'"postgres://app{n}:qrst57wz@db{n}.corp:5432/x"\n'.encode() for n in range(seen)}
+    names = {f"n{n}.py": f"call {n} of qrst57wz\n".encode() for n in range(copies)}
+    repo.commit({**urls, **names, "g.py": f'"{token()}"'.encode()})
+    result = extract(job([repo], [{**CREDENTIALS, **entry}]), KEY)
+    assert set(result.examples["path"]) == ({"g.py"} if left_out else {"g.py", *names}) - (
+        {"g.py"} if entry else set()
+    )
+    count = result.coverage["secrets"]["creds"]["left_out_examples" if entry else "weak_examples_dropped"]
+    assert count == seen + copies * left_out + bool(entry)
+
+
 def test_a_value_that_nothing_names_is_labelled_however_often_it_stands(make_repo):
     """It has a bound of its own, which says nothing of copies without a label: also in a log that is full of it."""
     node, key = draw(40, 3, "0123456789abcdef").encode(), draw(24, 9).encode()

@@ -140,7 +140,8 @@ def test_reported_lines():
     found = {
         "values": {"a": [[10, 14]]},
         "tagged": {"a": [[8, 16], [60, 124], [124, 188]]},
-        "dropped": {"a": [[200, 210]]},
+        "dropped": {"a": [[192, 210]]},
+        "lines": {"a": [26]},
     }
     assert reported_lines({"a": text}, found) == {("a", 2), ("a", 16), ("a", 26)}
     assert reported_lines({"b": text}, found) == set()
@@ -194,6 +195,15 @@ def certificate_of(public, signed_by) -> str:
     return made.public_bytes(s11n.Encoding.PEM).decode()
 
 
+def request_of(key) -> str:
+    made = x509.CertificateSigningRequestBuilder(x509.Name([])).sign(key, hashes.SHA256())
+    return made.public_bytes(s11n.Encoding.PEM).decode()
+
+
+def public_of(key) -> str:
+    return key.public_key().public_bytes(s11n.Encoding.PEM, s11n.PublicFormat.SubjectPublicKeyInfo).decode()
+
+
 def lines_of(text: str, path: str = "a", before: int = 1) -> set[tuple[str, int]]:
     return {(path, before + i + 1) for i in range(text.count("\n"))}
 
@@ -201,11 +211,10 @@ def lines_of(text: str, path: str = "a", before: int = 1) -> set[tuple[str, int]
 def test_lines_of_a_private_key_are_told_by_the_key_and_by_nothing_less():
     key = ec.generate_private_key(ec.SECP256R1())
     pem, ssh = pem_of(key), pem_of(key, "OpenSSH")
-    public = key.public_key().public_bytes(s11n.Encoding.PEM, s11n.PublicFormat.SubjectPublicKeyInfo).decode()
     for text in (pem, ssh):
         assert key_lines({"a": f'a = 1\nKEY = """{text}"""\nb = 2\n'}) == (lines_of(text), set())
     body = pem.split("\n")[1]
-    for text in (public, pem.replace(body, body[:-4] + "\n"), pem.replace(body, "x" * len(body))):
+    for text in (public_of(key), pem.replace(body, body[:-4] + "\n"), pem.replace(body, "x" * len(body))):
         assert key_lines({"a": text}) == (set(), set())
 
 
@@ -253,6 +262,10 @@ def test_a_certificate_is_of_a_key_that_gives_its_public_key_and_of_no_other(kin
     assert key_lines(both | {"c": "\n" + signed_by_other})[1] == lines_of(signed_by_other, "c")
     assert key_lines(both | {"c": signed_for_other})[1] == set(), "who signs is not whose it is"
     assert key_lines({"c": its}) == (set(), set()), "a certificate alone"
+    for shown_of in (request_of, public_of):
+        shown, others = shown_of(key), shown_of(other)
+        assert key_lines({"k": both["k"], "c": "\n" + shown})[1] == lines_of(shown, "c")
+        assert key_lines({"k": both["k"], "c": "\n" + others})[1] == set(), "of another key"
     if form == "PKCS8":
         locked = pem_of(key, form, b"a password")
         assert key_lines({"k": "\n" + locked, "c": its}) == (lines_of(locked, "k"), set()), (
