@@ -19,6 +19,7 @@ from hush_core.config import HushConfig
 from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
 from hush_core.errors import InputError
 from hush_core.figures import short_name
+from hush_core.secrets.priors import RANDOM_TOKEN
 from tasks.publish_secrets import Summary
 from tasks.wording import counted
 
@@ -40,6 +41,10 @@ class Open:
     lost: bool
 
     @property
+    def unnamed(self) -> bool:
+        return f"/{RANDOM_TOKEN}:" in self.name
+
+    @property
     def digits(self) -> str:
         return self.name.rpartition(":")[2]
 
@@ -52,7 +57,8 @@ def needs_terminal() -> None:
 
 
 def open_values(summary: Summary, decided: dict[str, Decision]) -> list[Open]:
-    """The credentials that nobody decided on: those that cost the most examples first, undecided ones last."""
+    """The credentials that nobody decided on: those that cost the most examples first, random values that
+    no name announces and those left undecided last."""
     found: dict[str, list[Open]] = {}
     for file in ("dropped.csv", "files.csv", "redacted.csv"):
         if file not in summary.files:
@@ -70,7 +76,10 @@ def open_values(summary: Summary, decided: dict[str, Decision]) -> list[Open]:
         first = min(places, key=lambda one: (not one.lost, one.source, one.path, one.line))
         total = sum(one.examples for one in places if one.lost == first.lost)
         values.append(Open(first.name, first.source, first.path, first.line, total, first.lost))
-    return sorted(values, key=lambda one: (one.digits in decided, not one.lost, -one.examples, one.name))
+    return sorted(
+        values,
+        key=lambda one: (one.digits in decided, one.unnamed, not one.lost, -one.examples, one.name),
+    )
 
 
 def decide(

@@ -13,6 +13,7 @@ from flows.reports.coverage_notes import coverage_notes, ways
 from hush_core.errors import InputError
 from hush_core.figures import short_name
 from hush_core.secrets.coverage import published
+from hush_core.secrets.priors import RANDOM_TOKEN
 from hush_core.secrets.report.sarif import MOST_RESULTS
 from tasks.publish_secrets import RepositoryRow, Summary
 from tasks.wording import counted
@@ -107,8 +108,16 @@ def _values(summary: Summary, console: Console) -> None:
     rows = pl.read_csv(summary.files["files.csv"], infer_schema=False, schema_overrides=NUMBERS)
     rows = rows.filter(pl.col("kind").is_in(VALUES))
     if rows.height:
-        number = rows["name"].n_unique()
-        _places(rows, f"Found: {counted(number, 'value')}", None, "files.csv", console)
+        number, unnamed = rows["name"].n_unique(), rows.filter(_unnamed())["name"].n_unique()
+        last = (
+            f"last: {unnamed:,} random without a telling name, which are protected too" if unnamed else None
+        )
+        _places(rows, f"Found: {counted(number, 'value')}", last, "files.csv", console)
+
+
+def _unnamed() -> pl.Expr:
+    """Whether a row is of a random value that no name announces: few are credentials."""
+    return pl.col("name").str.contains(f"/{RANDOM_TOKEN}:", literal=True)
 
 
 NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
@@ -132,7 +141,7 @@ def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, cons
         table.add_column(
             column, overflow="fold", justify="left" if column in ("what", "first at") else "right"
         )
-    order = values.sort("examples", descending=True, maintain_order=True)
+    order = values.sort(_unnamed(), -pl.col("examples"), maintain_order=True)
     for name, place, files, examples in order.head(MOST_VALUES).iter_rows():
         table.add_row(escape(short_name(name, DIGITS)), escape(place), f"{files:,}", f"{examples:,}")
     console.print(table)

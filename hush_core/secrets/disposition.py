@@ -34,8 +34,8 @@ class ChunkDisposition:
 
 
 ORDINARY, OFTENER = 8, 4
-"""Chunks with a copy of a weak value that make it ordinary text: at least so many, and so many for each in which a rule
-saw a credential."""
+"""Chunks with a copy of a weak value that make it ordinary text: at least so many, and so many for each in which
+a rule saw a credential."""
 
 
 def disposition_of(
@@ -91,7 +91,7 @@ def ordinary_text(
 ) -> np.ndarray:
     """A mask of the weak credentials that this corpus mostly uses as a name, an id or a word.
 
-    A chunk in which a rule saw one is dropped. Other copies say nothing about a credential, as those of a word do not.
+    A chunk in which a rule saw one is dropped. Other copies say nothing of a credential, as those of a word.
     """
     copy = held.propagated
     seen, copies = (np.bincount(held.found[mask], minlength=len(found)) for mask in (~copy, copy))

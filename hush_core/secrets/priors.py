@@ -36,6 +36,8 @@ ASSIGNED_PASSWORD = "hush.assigned-password"
 """The same where the value may be a person's."""
 NEARBY = "hush.nearby-secret"
 """A machine's random value on one line with such a name."""
+RANDOM_TOKEN = "hush.random-token"
+"""A machine's random value that no name announces."""
 KEY_BYTES = "hush.key-bytes"
 """A key, or a password, that is spelled byte by byte."""
 

@@ -21,12 +21,13 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import outside_peers
 from outside_blind_planting import SETS, Set, checked, hosts_text, plant
 from outside_keys import key_lines
-from outside_planting import crossed_out, repository
+from outside_planting import Planting, crossed_out, repository
 from outside_recall import OURS, hush_found, judged, reported_lines, wilson
 
 
@@ -48,13 +49,15 @@ def measured(of: Set, mirror: Path, finders: dict[str, Path], seed: int) -> dict
                     found, others = hush_found(tree, environment), hush_found(crossed, environment)
                     lines, said = reported_lines(clean, found), judged(files, plantings, found, others)
                     hits[who] = [how != "missed" for how in said]
-                    facts[who] = {"dropped_only": said.count("dropped"), "secrets": found["secrets"]}
+                    warned = reported_lines(files, found["warned"])
+                    facts[who] = {
+                        "dropped_only": said.count("dropped"),
+                        "secrets": found["secrets"],
+                        "with_a_warning": sum(map(_marked(warned), plantings)),
+                    }
                 else:
                     lines, _ = outside_peers.reported(who, environment, tree)
-                    hits[who] = [
-                        any((p.path, i) in lines for i in range(p.lines[0], p.lines[1] + 1))
-                        for p in plantings
-                    ]
+                    hits[who] = list(map(_marked(lines), plantings))
                     facts[who] = {}
             except (RuntimeError, subprocess.TimeoutExpired, OSError, KeyError) as error:
                 facts[who] = {"failed": f"{type(error).__name__}: {error}"[:300]}
@@ -71,6 +74,11 @@ def measured(of: Set, mirror: Path, finders: dict[str, Path], seed: int) -> dict
         "megabytes": sum(len(t.encode()) for t in files.values()) / 1e6, "facts": facts, "hits": hits,
         "plantings": [{"class": p.group, "style": p.style, "type": p.type, "family": p.value} for p in plantings],
     }  # fmt: skip
+
+
+def _marked(lines: outside_peers.Lines) -> Callable[[Planting], bool]:
+    """Whether one of a planting's lines is among `lines`."""
+    return lambda p: any((p.path, i) in lines for i in range(p.lines[0], p.lines[1] + 1))
 
 
 def _cpu() -> float:

@@ -6,7 +6,9 @@ Run as a process of its own with that checkout first on PYTHONPATH (`outside_rec
 
 tagged: examples with an edge to a credential. dropped: text left out for a credential too weak to protect.
 lines: on which line each of those is in each chunk that was left out, as the report has it. values: where a
-credential's value is whole. Examples of 64 bytes, no public files, `weak: drop`.
+credential's value is whole. warned: `tagged`, `lines` and `values` of what SARIF lists as a warning, so without
+random values that no name announces and recognised copies; of what was left out, the copies too. Examples of 64
+bytes, no public files, `weak: drop`.
 """
 
 import json
@@ -37,6 +39,7 @@ def found(repository: Path, chunk: int = CHUNK) -> dict:
     """Ranges by path: {"tagged": {path: [[start, end], ...]}, "dropped": ..., "values": ...}; counts, time."""
     from hush_core.config import load_config
     from hush_core.secrets import extract
+    from hush_core.secrets.priors import RANDOM_TOKEN
 
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "job.yaml"
@@ -49,21 +52,33 @@ def found(repository: Path, chunk: int = CHUNK) -> dict:
         raise SystemExit("text was redacted: this benchmark measures hush's tags and what it drops")
     credentials = got.secrets.filter(pl.col("kind") == "credentials")
     examples = got.examples.with_columns(pl.col("example_id").cast(pl.UInt32))
-    edges = got.edges.join(credentials.select("secret_id"), on="secret_id", how="semi")
-    tagged = examples.join(edges.select("example_id").unique(), on="example_id", how="semi")
+    edges = got.edges.join(credentials.select("secret_id", "provenance"), on="secret_id")
     dropped = got.dropped.filter(pl.col("kind") == "credentials")
-    stands = got.occurrences.join(credentials.select("secret_id"), on="secret_id", how="semi").join(
-        examples.select("example_id", "path", at="start"), on="example_id"
+    shown = ~pl.col("provenance").str.ends_with(RANDOM_TOKEN) & ~pl.col("reason").str.starts_with(
+        "propagated"
     )
+    everything = _places(examples, edges, got.occurrences, dropped)
+    named = dropped.filter(~pl.col("name").str.contains(RANDOM_TOKEN, literal=True))
+    return everything | {
+        "warned": _places(examples, edges.filter(shown), got.occurrences, named),
+        "dropped": _ranges(dropped), "seconds": seconds, "examples": examples.height, "secrets": credentials.height,
+        "tagged_examples": edges["example_id"].n_unique(), "dropped_chunks": dropped.height,
+        "bytes": int((examples["end"] - examples["start"]).sum()),
+    }  # fmt: skip
+
+
+def _places(
+    examples: pl.DataFrame, edges: pl.DataFrame, occurrences: pl.DataFrame, dropped: pl.DataFrame
+) -> dict:
+    tagged = examples.join(edges.select("example_id").unique(), on="example_id", how="semi")
     lines: dict[str, list[int]] = {}
     for path, line in dropped.select("path", "line").unique().sort("path", "line").iter_rows():
         lines.setdefault(path, []).append(line)
-    values = stands.select("path", start=pl.col("at") + pl.col("start"), end=pl.col("at") + pl.col("end"))
-    return {
-        "tagged": _ranges(tagged), "dropped": _ranges(dropped), "values": _ranges(values), "lines": lines,
-        "seconds": seconds, "examples": examples.height, "secrets": credentials.height, "tagged_examples": tagged.height,
-        "dropped_chunks": dropped.height, "bytes": int((examples["end"] - examples["start"]).sum()),
-    }  # fmt: skip
+    whole = occurrences.join(edges, on=["secret_id", "example_id"], how="semi").join(
+        examples.select("example_id", "path", at="start"), on="example_id"
+    )
+    values = whole.select("path", start=pl.col("at") + pl.col("start"), end=pl.col("at") + pl.col("end"))
+    return {"tagged": _ranges(tagged), "values": _ranges(values), "lines": lines}
 
 
 def _ranges(rows: pl.DataFrame) -> dict[str, list[list[int]]]:

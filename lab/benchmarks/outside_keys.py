@@ -1,9 +1,9 @@
-"""Private keys that lie in host files, and the certificates, requests and public keys of them: who reports those is right.
+"""Private keys in host files, and their certificates, requests and public keys: who reports those is right.
 
 Hosts' key files are left out by their ending (`outside_planting.KEYS`); keys in source files of theirs are
-credentials all the same. A certificate, a request for one or a public key is of such a key if the public key computed
-from the private one is its own, and by nothing less: it leaves one candidate for the key (Definition 3.1 of
-docs/mathematics.md). Others, those of keys that are encrypted, and all other lines remain what they were.
+credentials all the same. A certificate, a request for one or a public key is of such a key if the public key
+computed from the private one is its own, and by nothing less: it leaves one candidate for the key (Definition 3.1
+of docs/mathematics.md). Others, those of keys that are encrypted, and all other lines remain what they were.
 """
 
 import base64
@@ -35,13 +35,14 @@ GLUE = re.compile(r"\\[nrt]|[\s\"'`,;\\]")
 BODY = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,}(?==?)")
 OPENSSH = b"openssh-key-v1\0"
-NOT_READ = (ValueError, TypeError, UnsupportedAlgorithm, InvalidVersion)  # cut short, encrypted, of a kind that nobody reads
+NOT_READ = (ValueError, TypeError, UnsupportedAlgorithm, InvalidVersion)
+"""Cut short, encrypted, or of a kind that nobody reads."""
 Lines = set[tuple[str, int]]
 
 
 def key_lines(files: dict[str, str]) -> tuple[Lines, Lines]:
-    """(path, line from 1) of the private keys in `files`; and of the certificates, requests and public keys of those,
-    in whichever file.
+    """(path, line from 1) of the private keys in `files`; and of the certificates, requests and public keys of
+    those, in whichever file.
 
     A private key is armoured, and base64 of one whole DER sequence or of OpenSSH's own format; where it is written
     in strings or in base64, one that can be computed with.

@@ -17,8 +17,7 @@ from urllib.parse import unquote_to_bytes
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
-from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
-from hush_core.secrets.priors import PASSWORD_BITS, guess_bits
+from hush_core.secrets.priors import PASSWORD_BITS, RANDOM_TOKEN, guess_bits
 
 DECODED_SECRET, DECODED_PASSWORD = "hush.decoded-secret", "hush.decoded-password"
 Find = Callable[[bytes], Iterable[tuple[str, int, int]]]

@@ -41,7 +41,7 @@ from hush_core.secrets.detectors.credential_randomness import (
     surprise,
 )
 from hush_core.secrets.detectors.credential_symbols import is_handshake
-from hush_core.secrets.detectors.credential_unnamed import RANDOM_TOKEN, data_here
+from hush_core.secrets.detectors.credential_unnamed import data_here
 from hush_core.secrets.detectors.credential_words import (
     DENYING,
     STRONG,
@@ -55,7 +55,7 @@ from hush_core.secrets.detectors.credential_words import (
     words,
 )
 from hush_core.secrets.detectors.rejected import rejected
-from hush_core.secrets.priors import ASSIGNED, NEARBY
+from hush_core.secrets.priors import ASSIGNED, NEARBY, RANDOM_TOKEN
 
 BEFORE, AFTER = 120, 32
 """Most bytes from a telling word to a value: before it (on its line, or on the line above), and after it."""

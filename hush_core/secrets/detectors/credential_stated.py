@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from hush_core import linear
 from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_identifier
-from hush_core.secrets.detectors.credential_unnamed import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_values import Detection
 from hush_core.secrets.detectors.credential_words import PASS_ENDS, tells, words
+from hush_core.secrets.priors import RANDOM_TOKEN
 
 BEFORE = 240
 """Bytes of its line before a value that may say what it is."""

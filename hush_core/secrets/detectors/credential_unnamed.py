@@ -23,9 +23,8 @@ from hush_core.secrets.detectors.credential_words import (
     words,
 )
 from hush_core.secrets.detectors.rejected import rejected
+from hush_core.secrets.priors import RANDOM_TOKEN
 
-RANDOM_TOKEN = "hush.random-token"
-"""A machine's random value that no name announces."""
 LONGEST_ID = 24
 """Characters of an id: 128 bits at most, in base64 with padding (a UUID, an object's id, a nano id)."""
 LONGEST_ALONE = 27

@@ -17,7 +17,6 @@ from urllib.parse import unquote_to_bytes
 from hush_core.secrets.detectors.base import Span
 from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET, readable
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
-from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import (
     ASSIGNED,
@@ -25,6 +24,7 @@ from hush_core.secrets.priors import (
     KEY_BYTES,
     NEARBY,
     PASSWORD_BITS,
+    RANDOM_TOKEN,
     claims_most,
     guess_bits,
 )

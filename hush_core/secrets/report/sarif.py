@@ -23,6 +23,7 @@ import polars as pl
 
 from hush_core.config.secrets import entry_of
 from hush_core.secrets.labels import is_propagated
+from hush_core.secrets.priors import RANDOM_TOKEN
 from hush_core.secrets.report.sarif_regions import Place, Region, regions_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -54,7 +55,8 @@ def sarif(
     """The log, JSON-able; the same frames give the same log.
 
     A result's region is the lines on which its chunk first holds the value, or else its chunk
-    (`sarif_regions`). Detected secrets are warnings; recognised copies of them are notes.
+    (`sarif_regions`). Detected secrets are warnings. Recognised copies of them, and random values that no name
+    announces, are notes.
 
     Args:
         examples, secrets, edges, occurrences: as in `docs/reference/certificate_fields.rst`; ids dense from 0.
@@ -183,11 +185,11 @@ def _result(
 ) -> dict[str, Any]:
     """changed: (source, path) of files in which values were replaced: bytes of the examples are not theirs."""
     how = "was recognised here" if row["propagated"] else "was found here"
-    level, how = "note" if row["propagated"] else "warning", f"{how} ({row['reason']})"
+    level = "note" if row["propagated"] or row["rule"] == RANDOM_TOKEN else "warning"
     chunk = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
     otherwise = None if (row["source"], row["path"]) in changed else chunk
     region = regions.get((row["example_id"], row["secret_id"]), otherwise)
-    return _as_result(row | {"level": level, "how": how}, number, bases, region)
+    return _as_result(row | {"level": level, "how": f"{how} ({row['reason']})"}, number, bases, region)
 
 
 def _as_result(

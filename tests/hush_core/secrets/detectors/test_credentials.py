@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 from sizes import examples, some
 
 from hush_core.secrets.detectors import credential_passwords, credential_rules, credentials
-from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, canonical, key_body, key_lines
 from hush_core.secrets.detectors.credentials import CredentialScanner
-from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD, NEARBY, PASSWORD_BITS, WEAK_BITS, guess_bits
+from hush_core.secrets.priors import (
+    ASSIGNED,
+    ASSIGNED_PASSWORD,
+    NEARBY,
+    PASSWORD_BITS,
+    RANDOM_TOKEN,
+    WEAK_BITS,
+    guess_bits,
+)
 
 ALNUM = string.ascii_letters + string.digits
 
