@@ -67,7 +67,8 @@ HOSTS = {name: hosts for name, (hosts, _) in HOST_SETS.items()} | {
 }  # fmt: skip
 """The last six were named on 2026-11-28, each before a line of it was read. Rules were written with the lines of
 "fresh" in view before "second" was drawn, with those of "second" before "final", with those of "final" before
-"unseen", with those of "unseen" before "later", with those of "later" before "last". Three of "second" were hosts."""
+"unseen", with those of "unseen" before "later", with those of "later" before "last". Three of "second" were
+hosts."""
 
 
 def clopper_pearson(hits: int, of: int, level: float = 0.95) -> tuple[float, float]:

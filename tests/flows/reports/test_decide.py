@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+from types import SimpleNamespace
 
 import pytest
 import warm
@@ -11,6 +12,7 @@ from jobs import Job, git
 from terminal import shown
 from waiting import PATIENCE
 
+from flows.reports.decide import open_values
 from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
 from hush_core.errors import InputError
 
@@ -94,6 +96,15 @@ def test_a_credential_stays_one_and_the_unsure_come_last(job):
     region = result["locations"][0]["physicalLocation"]["region"]
     assert (region["startLine"], region["startColumn"]) == (1, len("export GITHUB_TOKEN=") + 1)
     assert "endColumn" not in region, "it would tell the value's length"
+
+
+def test_a_random_value_without_a_telling_name_is_asked_about_after_those_with_one(tmp_path):
+    file = tmp_path / "files.csv"
+    rows = [("hush.random-token", 90), ("hush.assigned-secret", 2), ("hush.assigned-password", 3)]
+    lines = [f"creds/{rule}:{n:012x},credentials,r,{n}.py,1,{cost}" for n, (rule, cost) in enumerate(rows)]
+    file.write_text("\n".join(["name,kind,source,path,line,examples", *lines]))
+    waiting = open_values(SimpleNamespace(files={"files.csv": file}), {})
+    assert [one.path for one in waiting] == ["2.py", "1.py", "0.py"]
 
 
 def test_without_a_terminal_nothing_is_asked_and_no_work_is_done(job):

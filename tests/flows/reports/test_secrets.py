@@ -150,6 +150,17 @@ def test_what_is_left_out_for_a_weak_secret_is_named_and_has_not_gone(report, tm
     assert "dropped.csv" not in summary.files and not (tmp_path / "out" / "dropped.csv").exists()
 
 
+def test_random_values_without_a_telling_name_come_last_however_many_examples_they_cost(report):
+    value = "qZ7xT0vLw3Kd9RbYpN5sUe2HcJmA8GfX"
+    often = {f"{n}.py": f'x = "{value}"\n' for n in range(9)}
+    summary, _, _ = report({"z.py": f'T = "{CANARIES[0]}"\n', **often})
+    text = printed(summary)
+    assert text.index("z.py:1") < text.index("0.py:1"), "a credential by its name waits behind an id"
+    assert "Found: 2 values" in text and "last: 1 random without a telling name" in text
+    summary, _, _ = report({"z.py": f'T = "{CANARIES[0]}"\n', **dict.fromkeys(often, "")})
+    assert "without a telling name" not in printed(summary)
+
+
 def test_the_first_report_has_every_file_and_no_changes(first):
     summary, found = first
     assert {f.name for f in summary.files["files.csv"].parent.iterdir()} == set(summary.files) == {

@@ -121,14 +121,21 @@ def test_every_edge_is_a_result_at_its_place(make_repo):
     assert rules["path"]["level"] == "warning"
 
 
-def test_recognised_copies_are_notes(make_repo):
-    repo = make_repo()
-    repo.commit({"a.py": f'T = "{token()}"\n'.encode(), "b.txt": token().encode().hex().encode()})
+def test_recognised_copies_and_random_values_without_a_telling_name_are_notes(make_repo):
+    repo, value = make_repo(), "qZ7xT0vLw3Kd9RbYpN5sUe2HcJmA8GfX"
+    repo.commit(
+        {
+            "a.py": f'T = "{token()}"\n'.encode(),
+            "b.txt": token().encode().hex().encode(),
+            "c.py": f'x = "{value}"\n'.encode(),
+            "d.py": f'api_key = "{value[7:]}n4J8"\n'.encode(),
+        }
+    )
     levels = {
         place(r)["artifactLocation"]["uri"]: r["level"]
         for r in log_of(extraction([repo], [CREDENTIALS]))["runs"][0]["results"]
     }
-    assert levels["a.py"] == "warning" and levels["b.txt"] == "note"
+    assert levels == {"a.py": "warning", "b.txt": "note", "c.py": "note", "d.py": "warning"}
 
 
 def test_no_value_no_hash_of_one_and_no_commit(make_repo):
