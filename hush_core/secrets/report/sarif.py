@@ -54,9 +54,8 @@ def sarif(
 ) -> dict[str, Any]:
     """The log, JSON-able; the same frames give the same log.
 
-    A result's region is the lines on which its chunk first holds the value, or else its chunk
-    (`sarif_regions`). Detected secrets are warnings. Recognised copies of them, and random values that no name
-    announces, are notes.
+    A result's region is the lines on which its chunk first holds the value, or else its chunk (`sarif_regions`).
+    Detected secrets are warnings; recognised copies, and random values that no name announces, are notes.
 
     Args:
         examples, secrets, edges, occurrences: as in `docs/reference/certificate_fields.rst`; ids dense from 0.
