@@ -71,7 +71,7 @@ HOSTS = {name: hosts for name, (hosts, _) in HOST_SETS.items()} | {
 hosts."""
 
 
-def clopper_pearson(hits: int, of: int, level: float = 0.95) -> tuple[float, float]:
+def clopper_pearson(hits: float, of: float, level: float = 0.95) -> tuple[float, float]:
     """The exact interval of a share, hits / of, for independent draws (Clopper and Pearson 1934)."""
     tail = (1 - level) / 2
     low = float(beta.ppf(tail, hits, of - hits + 1)) if hits else 0.0
@@ -191,16 +191,35 @@ def join(work: Path) -> None:
 
 def shares(rows: list[dict], facts: dict, tool: str, part: str) -> dict:
     """Of one tool on one part of the sample (a seed, `both`, or `all`): counts by verdict, and of lines that hold a
-    credential, and that hold none (unclear ones included, and not), share and interval; `rate`: lines a MB."""
+    credential, and that hold none (unclear ones included, and not), share and interval; `rate`: lines a MB.
+
+    A line that several tools report was likelier to be drawn, so each counts by the inverse of its chance (Horvitz
+    and Thompson 1952). The interval is that of as many equal draws as have the same variance (Kish 1965).
+    """
     mine = [row for row in rows if row[tool] and (part == "both" or part in row[tool].split())]
-    counts = Counter(row["verdict"] for row in mine)
-    wrong = counts["public"] + counts["none"]
-    hits = {"credential": counts["credential"], "strict": wrong + counts["unclear"], "mild": wrong}
+    weight = [1 / _chance(row, facts) for row in mine]
+    equal = sum(weight) ** 2 / sum(w * w for w in weight)
+
+    def share(*verdicts: str) -> tuple[float, float, float]:
+        hits = sum(w for w, row in zip(weight, mine, strict=True) if row["verdict"] in verdicts) / sum(weight)
+        return hits, *clopper_pearson(hits * equal, equal)
+
     return {
-        "rate": facts["lines"][tool][part] / facts["megabytes"][part], "read": len(mine), "counts": counts,
+        "rate": facts["lines"][tool][part] / facts["megabytes"][part], "read": len(mine),
+        "counts": Counter(row["verdict"] for row in mine),
         "rest": Counter((row["verdict"], row["kind"]) for row in mine if row["verdict"] != "credential"),
-        **{name: (n / len(mine), *clopper_pearson(n, len(mine))) for name, n in hits.items()},
+        "credential": share("credential"), "strict": share("public", "none", "unclear"),
+        "mild": share("public", "none"),
     }  # fmt: skip
+
+
+def _chance(row: dict, facts: dict) -> float:
+    """That a line is in the sample: each tool drew DRAWN of all that it reports."""
+    missed = 1.0
+    for tool, lines in facts["lines"].items():
+        frame = lines["both"] if "both" in lines else lines["all"]
+        missed *= 1 - min(1.0, DRAWN[tool] / frame) * bool(row[tool])
+    return 1 - missed
 
 
 def table(rows: list[dict], facts: dict) -> str:

@@ -47,6 +47,16 @@ def test_shares_are_those_of_the_tool_and_the_seed():
     assert shares(rows, facts, "hush", "both")["read"] == 5
 
 
+def test_a_line_that_two_tools_report_was_drawn_more_often_and_counts_for_less():
+    both = {"hush": "all", "betterleaks": "all", "verdict": "credential", "kind": "made up"}
+    alone = both | {"betterleaks": "", "verdict": "none"}
+    frames = {"hush": 2 * DRAWN["hush"], "betterleaks": DRAWN["betterleaks"]}
+    facts = {"megabytes": {"all": 1.0}, "lines": {tool: {"all": n} for tool, n in frames.items()}}
+    said = shares([both, both, alone], facts, "hush", "all")
+    assert said["credential"][0] == pytest.approx(2 / (2 + 2))  # chances of 1, 1 and a half
+    assert said["credential"][1:] == pytest.approx(clopper_pearson(4 / 3, 16 / 6))
+
+
 def test_verdicts_are_joined_by_number_and_others_than_the_four_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(outside_judged, "RESULTS", tmp_path)
     (tmp_path / "key.json").write_text(
@@ -63,15 +73,16 @@ def test_verdicts_are_joined_by_number_and_others_than_the_four_are_refused(tmp_
 
 def test_what_is_kept_is_the_whole_sample_and_holds_no_text(kept):
     rows, facts = kept
-    assert set(rows[0]) == {"host", "commit", "path", "line", "marked", *DRAWN, "verdict", "kind"}
-    assert {tool: sum(bool(row[tool]) for row in rows) for tool in DRAWN} == DRAWN
+    drawn = {tool: DRAWN[tool] for tool in facts["lines"]}
+    assert set(rows[0]) == {"host", "commit", "path", "line", "marked", *drawn, "verdict", "kind"}
+    assert {tool: sum(bool(row[tool]) for row in rows) for tool in drawn} == drawn
     assert {row["verdict"] for row in rows} == set(VERDICTS)
     assert all(len(row["commit"]) == 40 and int(row["line"]) and row["path"] for row in rows)
-    assert all(facts["lines"][tool]["both"] >= count for tool, count in DRAWN.items())
+    assert all(facts["lines"][tool]["both"] >= count for tool, count in drawn.items())
 
 
 def test_the_page_says_what_was_judged(kept):
     page = (ROOT / "lab" / "docs" / "finding_secrets.md").read_text()
     said = [line for line in table(*kept).splitlines() if line.startswith("| ")]
-    assert len(said) == 1 + 3 * len(DRAWN)
+    assert len(said) == 1 + 3 * len(kept[1]["lines"])
     assert [line for line in said if line not in page] == []
