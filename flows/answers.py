@@ -114,9 +114,10 @@ def answer_file(config: HushConfig, inputs: Sources, *more: Any) -> Path:
 
 
 def _history() -> list[Any]:
-    """The runs that a promise counts, and the audits of this home, by size and time of their files."""
+    """The runs that a promise counts, and the audits of this home, by size and time of their files. Names that
+    begin with a dot are locks, which every look at the history opens."""
     folders = (home().store / name for name in ("history", "audits"))
-    files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
+    files = (path for folder in folders for path in sorted(folder.rglob("[!.]*")) if path.is_file())
     return [[str(path.relative_to(home().store)), *_stamp(path)] for path in files]
 
 

@@ -14,12 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from flows.output import OUTPUT
-from flows.reports.secrets import NUMBERS
+from flows.reports.secrets import NUMBERS, UNNAMED
 from hush_core.config import HushConfig
 from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
 from hush_core.errors import InputError
 from hush_core.figures import short_name
-from hush_core.secrets.priors import RANDOM_TOKEN
 from tasks.publish_secrets import Summary
 from tasks.wording import counted
 
@@ -39,10 +38,6 @@ class Open:
     line: int
     examples: int
     lost: bool
-
-    @property
-    def unnamed(self) -> bool:
-        return f"/{RANDOM_TOKEN}:" in self.name
 
     @property
     def digits(self) -> str:
@@ -78,8 +73,10 @@ def open_values(summary: Summary, decided: dict[str, Decision]) -> list[Open]:
         values.append(Open(first.name, first.source, first.path, first.line, total, first.lost))
     return sorted(
         values,
-        key=lambda one: (one.digits in decided, one.unnamed, not one.lost, -one.examples, one.name),
-    )
+        key=lambda one: (
+            one.digits in decided, UNNAMED in one.name, not one.lost, -one.examples, one.name
+        ),
+    )  # fmt: skip
 
 
 def decide(

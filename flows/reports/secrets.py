@@ -22,9 +22,11 @@ MOST_ENTRIES = 40
 """Entries, and repositories, in the terminal's tables; the files have all."""
 MOST_FILES = 200
 MOST_VALUES = 20
-"""Values that the terminal lists as left out and as found, most examples first; the files have all."""
+"""Values that the terminal lists as left out and as found: most examples first, UNNAMED last. Files have all."""
 VALUES = ("credentials", "literals", "patterns", "rare_words")
 """Kinds whose secrets are values, which are on a line."""
+UNNAMED = f"/{RANDOM_TOKEN}:"
+"""In the name of a random value that no name announces; few are credentials."""
 DIGITS = 12
 """Of a value's name, as a config and a file of decisions name it."""
 REDACTED = ["redacted", "in places"]
@@ -108,16 +110,12 @@ def _values(summary: Summary, console: Console) -> None:
     rows = pl.read_csv(summary.files["files.csv"], infer_schema=False, schema_overrides=NUMBERS)
     rows = rows.filter(pl.col("kind").is_in(VALUES))
     if rows.height:
-        number, unnamed = rows["name"].n_unique(), rows.filter(_unnamed())["name"].n_unique()
+        names = rows["name"].unique()
+        unnamed = names.str.contains(UNNAMED, literal=True).sum()
         last = (
             f"last: {unnamed:,} random without a telling name, which are protected too" if unnamed else None
         )
-        _places(rows, f"Found: {counted(number, 'value')}", last, "files.csv", console)
-
-
-def _unnamed() -> pl.Expr:
-    """Whether a row is of a random value that no name announces: few are credentials."""
-    return pl.col("name").str.contains(f"/{RANDOM_TOKEN}:", literal=True)
+        _places(rows, f"Found: {counted(len(names), 'value')}", last, "files.csv", console)
 
 
 NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
@@ -141,7 +139,8 @@ def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, cons
         table.add_column(
             column, overflow="fold", justify="left" if column in ("what", "first at") else "right"
         )
-    order = values.sort(_unnamed(), -pl.col("examples"), maintain_order=True)
+    unnamed = pl.col("name").str.contains(UNNAMED, literal=True)
+    order = values.sort(unnamed, -pl.col("examples"), maintain_order=True)
     for name, place, files, examples in order.head(MOST_VALUES).iter_rows():
         table.add_row(escape(short_name(name, DIGITS)), escape(place), f"{files:,}", f"{examples:,}")
     console.print(table)

@@ -67,7 +67,7 @@ def weak_secrets(
     weak, refused = np.zeros(len(found), dtype=bool), {}
     for number, one in enumerate(found):
         secret = config.secrets[one.entry]
-        if secret.protect == "drop" or one.provenance == TOO_SLOW:
+        if _always_dropped(config, one):
             weak[number] = True
             continue
         if one.bits is None:
@@ -86,6 +86,11 @@ def weak_secrets(
     return weak
 
 
+def _always_dropped(config: HushConfig, one: DetectedSecret) -> bool:
+    """Whether it is dropped whatever its bits: the config asks for that, or its text was not scanned."""
+    return config.secrets[one.entry].protect == "drop" or one.provenance == TOO_SLOW
+
+
 def ordinary_text(
     config: HushConfig, found: list[DetectedSecret], weak: np.ndarray, held: ChunkLabels
 ) -> np.ndarray:
@@ -95,8 +100,8 @@ def ordinary_text(
     """
     copy = held.propagated
     seen, copies = (np.bincount(held.found[mask], minlength=len(found)) for mask in (~copy, copy))
-    measured = [one.bits is not None and config.secrets[one.entry].protect != "drop" for one in found]
-    return weak & np.array(measured, dtype=bool) & (copies >= ORDINARY) & (copies >= OFTENER * seen)
+    guessable = np.array([not _always_dropped(config, one) for one in found], dtype=bool)
+    return weak & guessable & (copies >= ORDINARY) & (copies >= OFTENER * seen)
 
 
 LISTED = 20

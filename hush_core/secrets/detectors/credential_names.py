@@ -233,7 +233,7 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
 
 
 def _is_in_camel_case(token: bytes) -> bool:
-    """Whether it is made of words in camel case, two of them of a language. No random letters and digits are."""
+    """Whether it is made of words in camel case, two of them of a language."""
     return _IN_CAMEL_CASE.fullmatch(token) is not None and sum(len(word) > 2 for word in words_in(token)) > 1
 
 
