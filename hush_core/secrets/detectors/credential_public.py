@@ -68,7 +68,7 @@ SHOWN = 64
 """Bytes before a value that tell whether it is for all to see."""
 _GAP = rb"(?:[ _.-]|%20|\+)"
 _PLACEHOLDER = linear.compile(
-    rb"(?i)[\[<({_*+]{0,2}(?:(?:foo|ba[rz]|qu+x){1,3}|"  # RFC 3092
+    rb"(?i)[\[<({_*+]{0,2}(?:(?:foo|ba[rz]|qu+x){1,3}|replace[ _-]?(?:me|this|it)(?:[ _-](?:with|by|in|for|before|an?|the|your|own|random|secure|strong|long|string|value|secret|key|password|token|production)){0,8}|"  # RFC 3092
     rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example[0-9]?|prompt[0-9]?|application|account|consumer|auth|super|very|strong|weak|long|random"
     rb"|secure|unsecure|insecure|unsafe|hard-?coded|proxy|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
     + _GAP
@@ -289,19 +289,23 @@ def is_everybodys(value: bytes) -> bool:
 
 _CODE = linear.compile(
     rb"GHSA(?:-[2-9cfghjmp-rv-x]{4}){3}|\*?u?int(?:8|16|32|64)|\*(?:string|bool|byte)|-?0x[0-9A-Fa-f]{1,8}"
-    rb"|&[a-z]\w*\.[A-Z][a-z]+[A-Z_]\w*|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z]{2,}(?:_[A-Z0-9]+)*_[A-Z]{2,}=|[A-Z]{4,}=[0-9]"
+    rb"|&[a-z]\w*\.[A-Z][a-z]+[A-Z_]\w*|[&*]{1,2}[a-z]\w*(?:\.[A-Z]\w*){1,3}(?:\{\}?,?|,)|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z]{2,}(?:_[A-Z0-9]+)*_[A-Z]{2,}=|[A-Z]{4,}=[0-9]"
     rb"|\$[A-Z_]+/[\w./:-]+|&[a-z_]+[0-9]?/[0-9]|&[a-z]\w*\.[a-z]+(?:_[a-z]+)+|(?:[a-z]+/)+[a-z]+_[a-z_]+|[a-z]{3,}#[a-z]+(?:_[a-z]+)+|!{3}SET|\$encrypted\$[A-Z0-9$]*"
     rb"|(?:\{[A-Za-z_. ]+\}[:@/._-]?){2,}|\{\.\w+[\[.].*|.*\[(?:a-z|A-Z)(?:A-Z|0-9|_)*\].*|[\w.-]*%~[0-9]"
     rb"|[A-Z]\w+\.\w+(?:/\w+)+@[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-preview)?"
     rb"|[\w.-]+(?:\$[0-9]|%\w+%|%~[0-9])[\w.-]*\.(?:zip|log|t?gz|bz2|xz|7z|tar|deb|rpm|dmg|msi|exe)"
+    rb"|#[a-z-]*(?:pass(?:word)?|pwd|token|secret|key)|#(?:[0-9a-f]{6}|[0-9A-F]{6})|[A-Za-z]{6,}\[[a-z]{3,}=[a-z]{3,}\]?|%0\*d[\w.]*"
+    rb"|\$[A-Z]+(?:_[A-Z]+)+(?:\$\w+)+|[a-z]{3,}\w*\$[0-9]+\.[a-z]{3,}\w*|[A-Z][a-z]{2,}\w*[A-Z][a-z]{2,}\w*#[a-z]{3,}[A-Z][a-z]{2,}\w*|X(?:-[A-Z][A-Za-z]*[0-9]{0,3}){2,}"
+    rb"|(?:/{1,2}[a-z][a-z0-9-]{1,23}){3,}/?"
 )
 
 
 def is_code(value: bytes) -> bool:
-    """Whether a whole value is code: a type, a member, a number, a variable, a route, a pattern, an archive, a template.
-    The id of an advisory is taken for such, and a placeholder in exclamation marks.
+    """Whether a whole value is code: a type, a member, a number, a variable, a route, a pattern, an archive, a template,
+    a selector, a colour, the name of a header. The id of an advisory is taken for such, and a placeholder in
+    exclamation marks.
 
-    >>> is_code(b"&api.PasswordRequest"), is_code(b"$TEMP_DIR/file"), is_code(b"!!!Kettle9")
+    >>> is_code(b"&corev1.Secret{"), is_code(b"$TEMP_DIR/file"), is_code(b"!!!Kettle9")
     (True, True, False)
     """
     return _CODE.fullmatch(value) is not None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hush_core import linear
+from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES
 from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_identifier
 from hush_core.secrets.detectors.credential_values import Detection
 from hush_core.secrets.detectors.credential_words import PASS_ENDS, tells, words
@@ -39,12 +40,19 @@ def _form(reason: str, value: bytes, before: bytes | None = None) -> Form:
 
 FORMS = (
     _form("a type of media", rb"(?:text|image|audio|video|font|multipart|message|application)/[a-z0-9.+*-]+"),
-    _form("the name of an algorithm", rb"(?i:" + _ALGORITHM + rb"(?:[-_/,](?:" + _ALGORITHM + rb"|[0-9]{1,4}))+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?)"),
-    _form("a rule of a form", rb"nullable|confirmed|sometimes|prohibited|(?:required|nullable|sometimes|string)(?:_\w+:[\w,.]+|(?:\|[a-z_]+(?::[\w,.]+)?)+)"),
+    _form("the name of an algorithm", rb"(?i:" + _ALGORITHM + rb"(?:[-_/,](?:" + _ALGORITHM + rb"|[0-9]{1,4}))+|(?:pbkdf2with)?hmacsha-?[0-9]{1,3}(?:/[0-9]{3})?|pbkdf2|argon2(?:id?|d)?)"),
+    _form("a rule of a form", rb"nullable|confirmed|sometimes|prohibited|(?:required|nullable|sometimes|string)(?:_\w+:[\w,.]+|(?:\|[a-z_]+(?::[\w,.]+)?)+)|(?:required|confirmed|nullable)\|"),
     _form("a pattern", rb"[a-z][\w-]*(?:\.[\w-]+)*\.\*|\^.*(?:\.[+*]|\\[dwsSWD]|\]|\)).*\$"),
     _form("the name of a cluster's secret", rb"[a-z]+(?:-[a-z]+)*/[a-z]+(?:-[a-z]+)*-secrets?", rb"(?i:secret(?:_?name)?[\"'`\])]{0,3}[ \t]*(?:[:=]|=>)[ \t]*[\"'`]?)"),
     _form("names in place of values", rb"(?:[A-Z]+_){1,4}(?:KEY|SECRET|TOKEN|PASSWORD|PASS|PW|ID|NAME|UNAME|USER)(?:[:,/](?:[A-Z]+_){1,4}(?:KEY|SECRET|TOKEN|PASSWORD|PASS|PW))+"),
     _form("code", rb"[\w.$]+=function\b.*"),
+    _form("an alphabet", rb".*(?:abcdefghijklmnopqrstuvwxyz|ABCDEFGHIJKLMNOPQRSTUVWXYZ).*"),
+    _form("a mark of a tool for translations", rb"crwdn[se][0-9]+:[0-9]+crwdne[0-9]+:[0-9]+"),
+    _form("the word for a password in another language", rb"(?i:" + LOCAL_NAMES + rb")", rb"://[^\s/:@]{1,60}:"),
+    _form("the last word of a sentence", rb"[A-Za-z]*(?:[\xc3-\xd4][\x80-\xbf][A-Za-z]*)+\."),
+    _form("cut short by its writer", rb"[^\s]+(?:\xe2\x80\xa6)"),
+    _form("encrypted, as Spring's configuration server marks it", rb"\{cipher\}.*"),
+    _form("encrypted, as Spring's configuration server marks it", rb"[A-Za-z0-9+/=]{32,}", rb"\{cipher\}(?:\{\w{1,16}:[^{}]{1,64}\}){0,3}"),
     _form("a picture, a font, a document or an object in base64", rb"(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]h|JVBERi0|d09GR|d09GMg|BAtzdHJlYW10eXBl)[\x00-\xff]*|[A-Za-z0-9+/]+AElFTkSuQmCC"),
     _form("compressed data or a picture in digits", rb"(?i:(?:1f8b08|89504e47|ffd8ff|504b0304|25504446)[0-9a-f]{16,})"),
     _form("the id of an object at Twilio", rb"(?:AC|MG|SM|MM|CA|PN|CF|IS|VA|WS)[0-9a-f]{32}"),
@@ -74,8 +82,10 @@ LEAST_LETTERS = 6
 """Bytes outside ASCII in a text of another script."""
 
 
-_LIKE_NAMES = ("hush.airtable-old-key", "hush.vault-old-token")
+_LIKE_NAMES = ("hush.airtable-old-key", "hush.vault-old-token", "betterleaks.aws-secret-access-key")
 """Rules for forms that names in camel case have, too: `keyOfTheLastRowOfAll`, `b.SourceCustomerKey`."""
+_COUNTED = linear.compile(rb"(?:[a-z]{3,}[0-9]){2,}")
+"""Words with a number behind each, as lists of samples have them: `key1value1key2value2`."""
 LONGEST_DIGITS = 256
 """Of a key in hexadecimal digits; more, with no name, are a message or a file."""
 _DIGITS = linear.compile(rb"[0-9A-Fa-f]+")
@@ -84,14 +94,20 @@ _DIGITS = linear.compile(rb"[0-9A-Fa-f]+")
 def why_public(content: bytes, found: Detection) -> str:
     """What shows that everybody may know a value that a rule found; "" if nothing does."""
     value = found.value
-    if is_code(value) or is_everybodys(value):
+    if (
+        is_code(value)
+        or is_everybodys(value)
+        or (content[found.end : found.end + 1] == b"{" and is_code(value + b"{"))
+    ):
         return "code, or an example of a documentation or a standard, which everybody knows"
     if value.startswith(b"arn:aws") and b"://" not in value:
         return "the name of a resource at AWS"
     if value == b"tiger" and content.endswith(b"scott:", 0, found.start):
         return "the login of Oracle's manuals"
-    if found.rule in _LIKE_NAMES and is_identifier(value.partition(b".")[2] or value):
-        return "a name in camel case"
+    if found.rule in _LIKE_NAMES and (
+        is_identifier(value.partition(b".")[2] or value) or _COUNTED.fullmatch(value)
+    ):
+        return "a name in camel case, or words that are counted"
     if found.rule == RANDOM_TOKEN and len(value) > LONGEST_DIGITS and _DIGITS.fullmatch(value):
         return "a message or a file in digits"
     return stated(content, found.start, found.end) if found.exact else ""

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
+from hush_core import linear
 from hush_core.secrets.detectors.base import Span
 from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET, readable
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
@@ -91,6 +92,32 @@ def key_ends(value: bytes) -> list[bytes]:
 
 def _key_parts(value: bytes) -> list[bytes]:
     return [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]+", p)]
+
+
+_BEGIN = b"-----BEGIN"
+_HOLDS_KEY = linear.compile(
+    rb"-----BEGIN[^\n-]{0,100}-----(?:\\[nrt]|[\s\"'`,\\+.])*(?:[A-Z][A-Za-z-]{3,16}:|[A-Za-z0-9+/]{24})"
+)
+_END = linear.compile(rb"-----END[^\n-]{0,100}-----")
+LONGEST_KEY, LONGEST_MARK = 16_384, 128
+
+
+def key_blocks(content: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The private keys that begin in [start, end), where the pinned rule sees one.
+
+    It ends at the next `KEY-----`, even one that begins a block: behind a key that is cut short, or in a sentence
+    that names the mark. What has no key behind its mark is dropped; the last block continues to its own end.
+    """
+    while (after := content.find(_BEGIN, start + 1, end)) > 0:
+        if _HOLDS_KEY.match(content, start, after):
+            yield start, after
+        start = after
+        if content.find(_BEGIN, start + 1, end) < 0:
+            last = content.find(b"-----END", start, start + LONGEST_KEY)
+            close = _END.match(content, last, last + LONGEST_MARK) if last > 0 else None
+            end = close.end() if close else end
+    if _HOLDS_KEY.match(content, start, end):
+        yield start, end
 
 
 class Values:

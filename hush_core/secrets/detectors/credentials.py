@@ -32,7 +32,7 @@ from hush_core.secrets.detectors.credential_rules import Gated, all_findings, co
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_stated import why_public
 from hush_core.secrets.detectors.credential_unnamed import counting
-from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
+from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values, key_blocks
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
     Known,
@@ -86,6 +86,9 @@ class CredentialScanner:
                 value, exact = content[start:end], True
             if _placeholder(f.rule_id, value, content[max(0, start - 64) : start]):
                 rejected("a placeholder in an address", value)
+            elif f.rule_id == PRIVATE_KEY and exact and value.count(b"-----BEGIN") > 1:
+                blocks = list(key_blocks(content, start, end))
+                found |= {Detection(PRIVATE_KEY, content[a:b], a, b, True) for a, b in blocks}
             elif value.strip():
                 found.add(Detection(f.rule_id, value, start, end, exact))
         taken = [(d.start, d.end) for d in found]
@@ -128,6 +131,8 @@ def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
     if not rule.endswith("credential-uri"):
         return False
     user = _USER.search(before)
+    if user is not None and user[1].startswith(b"["):  # an address of IPv6
+        return True
     if _NO_PASSWORD.fullmatch(value) or is_placeholder(value):
         return True
     return user is not None and user[1] == value

@@ -94,6 +94,18 @@ def test_a_private_key_is_one_secret_however_it_is_written(scanner):
     assert len(key_lines(key.encode())) == 12 and key_body(key.encode()).isalnum()
 
 
+def test_a_key_behind_one_that_is_cut_short_or_named_in_a_sentence_is_found_whole(scanner):
+    key, cut = (
+        pem(),
+        "-----BEGIN RSA PRIVATE KEY-----\n" + "\n".join(draw(64, seed=n) for n in range(3)) + "\n...\n",
+    )
+    named = "Keys begin with `-----BEGIN RSA PRIVATE KEY-----`. If with `-----BEGIN PRIVATE KEY-----`:\n"
+    for before, others in ((cut, [cut]), (cut + cut, [cut, cut]), (named, []), (named + cut, [cut])):
+        found = [d.value.decode() for d in scanner.scan(f"x\n{before}{key}\ny\n".encode())]
+        assert [value for value in found if "BEGIN" in value] == [*others, key]
+    assert not scanner.scan(f"x\n{named}y\n".encode())
+
+
 def test_findings_show_no_value(scanner):
     token = "ghp_" + draw(36)
     assert token not in repr(scanner.scan(f'"{token}"'.encode()))
