@@ -16,6 +16,7 @@ from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_der import is_public_armour
+from hush_core.secrets.detectors.credential_languages import IS_LOCAL
 from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_names import RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
@@ -131,6 +132,8 @@ def _nobodys(value: bytes, before: bytes) -> str:
         return "a template"
     if _PLACEHOLDER.fullmatch(value) or is_placeholder(value) or says_placeholder(value):
         return "a placeholder"
+    if before.endswith(b":") and b"//" in before and IS_LOCAL.fullmatch(value):
+        return "the word for a password in another language, in an address"
     if is_shown(before) or is_public_key(value) or is_key_id(value, before):
         return "public: a key's public part, its id, or what a protocol shows"
     if names_a_page(before) or names_a_digest(value, before) or (b"EXAMPLE" in value and b"/" not in value):

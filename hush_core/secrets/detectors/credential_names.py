@@ -45,12 +45,12 @@ from hush_core.secrets.detectors.credential_unnamed import data_here
 from hush_core.secrets.detectors.credential_words import (
     DENYING,
     STRONG,
-    TELLING_ENDS,
     is_bare_id,
     names_a_digest,
     names_a_page,
     names_an_id,
     own_verdict,
+    tells_strongly,
     verdict,
     words,
 )
@@ -327,7 +327,7 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
     if named:
         return None
     said = (words(_TAG.sub(b" ", line)) or words(b" ".join(_OPENS.findall(line))))[-2:]
-    if not any(word in STRONG or word.endswith(TELLING_ENDS) for word in said):
+    if not tells_strongly(b" ".join(said)):
         return False if any(word in DENYING for word in said) else None
     return verdict(b" ".join(said))
 

@@ -43,33 +43,35 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
     seen = 0
     for first, last in lines:
         deadline.check()
-        if last - first > MOST_LINE or _is_ascii85(content[first:last]):
+        line = content[first:last]
+        if last - first > MOST_LINE or _is_ascii85(line):
             continue
         if first >= seen:
-            for rule, start, end in by_line(_on_line, content[first:last]):
+            for rule, start, end in by_line(_on_line, line):
                 yield rule, first + start, first + end
             seen = last
-        if not _NAME.search(content, first, last):
+        if not _NAME.search(line):
             continue
         at = max(seen, last)
         for _ in range(LINES_ABOVE):
             end = content.find(b"\n", at) + 1 or len(content)
             if end <= at or end - last > ABOVE or content.startswith((b"\n", b"\r\n"), at):
                 break
-            alone = _ABOVE_ALONE.search(content, first, at) and _ALONE.fullmatch(content, at, end)
-            if alone and _is_given(alone[1]) and not _CLASS.fullmatch(alone[1]):
-                yield ASSIGNED_PASSWORD, *alone.span(1)
-            if _VALUE_LINE.match(content, at, end) and not _of_one_list(content[first:last], content[at:end]):
-                for rule, start, stop in by_line(_on_line, content[at:end]):
-                    yield rule, at + start, at + stop
-                value = _DEFAULT.match(content, at, end)
-                if (
-                    value
-                    and _SAYS.search(content, first, last)
-                    and (_is_given(value[1]) or is_given_words(value[1]))
-                ):
-                    yield ASSIGNED_PASSWORD, *value.span(1)
+            for rule, start, stop in _below(line, content[last:at], content[at:end]):
+                yield rule, at + start, at + stop
             at = end
+
+
+def _below(line: bytes, between: bytes, value: bytes) -> Iterator[tuple[str, int, int]]:
+    """What a line holds below one with a name."""
+    alone = _ABOVE_ALONE.search(line + between) and _ALONE.fullmatch(value)
+    if alone and _is_given(alone[1]) and not _CLASS.fullmatch(alone[1]):
+        yield ASSIGNED_PASSWORD, *alone.span(1)
+    if _VALUE_LINE.match(value) and not _of_one_list(line, value):
+        yield from by_line(_on_line, value)
+        default = _DEFAULT.match(value)
+        if default and _SAYS.search(line) and (_is_given(default[1]) or is_given_words(default[1])):
+            yield ASSIGNED_PASSWORD, *default.span(1)
 
 
 def _of_one_list(name: bytes, value: bytes) -> bool:

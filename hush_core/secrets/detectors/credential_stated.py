@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hush_core import linear
-from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES
 from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_identifier
 from hush_core.secrets.detectors.credential_values import Detection
 from hush_core.secrets.detectors.credential_words import PASS_ENDS, tells, words
@@ -48,7 +47,6 @@ FORMS = (
     _form("code", rb"[\w.$]+=function\b.*"),
     _form("an alphabet", rb".*(?:abcdefghijklmnopqrstuvwxyz|ABCDEFGHIJKLMNOPQRSTUVWXYZ).*"),
     _form("a mark of a tool for translations", rb"crwdn[se][0-9]+:[0-9]+crwdne[0-9]+:[0-9]+"),
-    _form("the word for a password in another language", rb"(?i:" + LOCAL_NAMES + rb")", rb"://[^\s/:@]{1,60}:"),
     _form("the last word of a sentence", rb"[A-Za-z]*(?:[\xc3-\xd4][\x80-\xbf][A-Za-z]*)+\."),
     _form("cut short by its writer", rb"[^\s]+(?:\xe2\x80\xa6)"),
     _form("encrypted, as Spring's configuration server marks it", rb"\{cipher\}.*"),
@@ -124,6 +122,8 @@ def stated(content: bytes, start: int, end: int) -> str:
     before = content[max(first, content.rfind(b"\n", first, start) + 1) : start]
     by_form, by_place = _BY_FORM.fullmatch(value), _BY_PLACE.search(before)
     for form in FORMS if by_form or by_place else ():
+        if not (by_form if form.before is None else by_place):
+            continue
         if form.value.fullmatch(value) and (form.before is None or form.before.search(before)):
             return form.reason
     if _is_message(value):

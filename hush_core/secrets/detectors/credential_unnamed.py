@@ -15,11 +15,10 @@ from hush_core import linear
 from hush_core.secrets.detectors.credential_public import is_identifier, words_in
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, looks_made
 from hush_core.secrets.detectors.credential_words import (
-    STRONG,
-    TELLING_ENDS,
     is_bare_id,
     names_an_id,
     tells,
+    tells_strongly,
     words,
 )
 from hush_core.secrets.detectors.rejected import rejected
@@ -171,7 +170,7 @@ def _is_element(content: bytes, start: int, end: int) -> bool:
 
 def _tells(content: bytes, start: int, end: int) -> bool:
     """Whether a telling word is there: in the head of a table, before the bracket of a list, in a sentence."""
-    return any(w in STRONG or w.endswith(TELLING_ENDS) for w in words(content[max(0, start) : end]))
+    return tells_strongly(content[max(0, start) : end])
 
 
 def _is_a_line(content: bytes, start: int, end: int) -> bool:

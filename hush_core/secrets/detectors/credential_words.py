@@ -45,6 +45,10 @@ STRONG = frozenset(
     b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
 )
 
+_STRONG_PARTS = linear.compile(rb"(?i)" + b"|".join(sorted(STRONG | {*TELLING_ENDS})))
+_SAYING_PARTS = linear.compile(rb"(?i)text|tag|" + b"|".join(sorted(_TELLING | DENYING | {*TELLING_ENDS})))
+"""Most texts hold none of these, which is quicker to see than their words."""
+
 _SIGN = rb"\\?[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*(?:[\w.]{0,32}[(\[])?\\?[\"']?\Z"
 """What is between a name and its value: also a call on its way, or the bracket of a list."""
 _OWN_NAME = linear.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)" + _SIGN)
@@ -62,7 +66,7 @@ _SWITCH = re.compile(rb"(?i)true|yes|on|[0-9]")
 def _unless_telling(pair: re.Match[bytes]) -> bytes:
     """Nothing in place of a name that has a value of its own: what it says is about that value."""
     value = pair[2] or pair[3] or pair[4]
-    named = b"://" not in value and any(w in STRONG or w.endswith(TELLING_ENDS) for w in words(value))
+    named = b"://" not in value and tells_strongly(value)
     if pair[1].lower() in _POINTS or _SWITCH.fullmatch(value) or named:
         return pair[0]
     return b""
@@ -158,12 +162,25 @@ def tells(word: bytes) -> bool:
     return word in _TELLING or (word.endswith(TELLING_ENDS) and word not in _NOT_TELLING)
 
 
+def tells_strongly(text: bytes) -> bool:
+    """Whether one of the words of a text names a credential and nothing else.
+
+    >>> tells_strongly(b"myApiKey"), tells_strongly(b"access to the API"), tells_strongly(b"keyboard")
+    (True, False, False)
+    """
+    if _STRONG_PARTS.search(text) is None:
+        return False
+    return any(word in STRONG or word.endswith(TELLING_ENDS) for word in words(text))
+
+
 _HOST = linear.compile(rb"://[A-Za-z0-9.-]+(?::[0-9]+)?/")
 
 
 def verdict(before: bytes) -> bool | None:
     """What the words before a value say, the nearest first: True telling, False denying, None nothing. The name of a host
     says nothing."""
+    if _SAYING_PARTS.search(before) is None:
+        return None
     named = words(_HOST.sub(b"://", before))
     for n in range(len(named) - 1, -1, -1):
         if named[n] in DENYING or named[n : n + 2] in ([b"cipher", b"text"], [b"e", b"tag"]):

@@ -26,6 +26,7 @@ from hush_core.secrets.detectors import by_line, credential_names, credential_ra
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_catalogues import is_catalogue, is_text
+from hush_core.secrets.detectors.credential_languages import IS_LOCAL
 from hush_core.secrets.detectors.credential_passwords import head_lines
 from hush_core.secrets.detectors.credential_public import is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
@@ -133,7 +134,7 @@ def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
     user = _USER.search(before)
     if user is not None and user[1].startswith(b"["):  # an address of IPv6
         return True
-    if _NO_PASSWORD.fullmatch(value) or is_placeholder(value):
+    if _NO_PASSWORD.fullmatch(value) or is_placeholder(value) or IS_LOCAL.fullmatch(value):
         return True
     return user is not None and user[1] == value
 
