@@ -111,4 +111,4 @@ def test_roberta_reads_two_tokens_fewer_than_it_has_positions(tmp_path):
     sequences, cut = model.encode([b"dog " * 100])
     assert cut == 1 and len(sequences[0]) == 40
     (batch,) = micro_batches(sequences, model.objective, 1, np.random.default_rng(0))
-    assert math.isfinite(float(model.losses(model.network, MicroBatch(*batch))[0]))
+    assert math.isfinite(float(model.losses(model.network, MicroBatch(*batch))[0].detach()))

@@ -82,7 +82,7 @@ NOT_GIVEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "value"), zip(GIVEN, VALUES, strict=True), ids=VALUES)
+@pytest.mark.parametrize(("line", "value"), [*zip(GIVEN, VALUES, strict=True)], ids=VALUES)
 def test_words_and_bytes_given_to_a_passwords_name_are_found(line, value):
     assert labelled(f"import os\n{line}\nz = 1\n", value)
 
