@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from hush_core.config import ByteGptModel, CorrelatedMechanism, HushConfig, HushMechanism, Method
 from hush_core.errors import HushError, InputError, Unavailable
@@ -126,18 +127,25 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         if point.weighed.largest_batch < settings.batch:
             point.note = f"train.batch: at most {point.weighed.largest_batch} can be drawn from this weight"
             continue
-        future = estimate_noise.submit(
-            point.weighed.weights, point.weighed.edges, extracted.secrets, rounds=settings.rounds,
-            expected_batch=settings.batch, method=point.method, in_all=config.rounds_in_all,
-            mechanism=config.mechanism,
-        )  # fmt: skip
-        running.append((point, future))
+        found = point.weighed
+        noise = _noise(found.weights, found.edges, point.method, extracted, config, config.rounds_in_all)
+        running.append((point, noise))
     for point, future in running:
         result = future.result(raise_on_failure=False)
         if isinstance(result, NoiseEstimate):
             point.estimate = result
         else:
             point.note = refusal(result)
+
+
+def _noise(
+    weights: Ref, edges: Ref, method: Method, extracted: Extracted, config: HushConfig, in_all: int
+) -> Running[NoiseEstimate]:
+    """For a promise of so many rounds."""
+    return estimate_noise.submit(
+        weights, edges, extracted.secrets, rounds=config.train.rounds,
+        expected_batch=config.train.batch, method=method, in_all=in_all, mechanism=config.mechanism,
+    )  # fmt: skip
 
 
 def noise_by_runs(
@@ -148,13 +156,7 @@ def noise_by_runs(
     if config.mechanism.unit_dp or not config.mechanism.composes_over_runs:
         return []
     rounds, later = config.train.rounds, later_rounds(config)
-
-    def noise(in_all: int) -> Running[NoiseEstimate]:
-        return estimate_noise.submit(
-            weights, edges, extracted.secrets, rounds=rounds,
-            expected_batch=config.train.batch, method=method, in_all=in_all, mechanism=config.mechanism,
-        )  # fmt: skip
-
+    noise = partial(_noise, weights, edges, method, extracted, config)
     running = [
         (runs, noise(rounds * runs), noise(rounds + later * (runs - 1)))
         for runs in sorted({*RUNS, config.runs})
