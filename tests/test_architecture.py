@@ -9,9 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
-    "errors", "progress", "memory", "mapping", "files", "values", "strict_yaml", "config", "corpus", "secrets",
-    "accounting", "weights", "plan", "mechanisms", "history", "training", "rehearsal", "rivals", "auditing",
-    "certificate", "signing", "figures",
+    "errors", "linear", "progress", "memory", "mapping", "files", "values", "strict_yaml", "config", "corpus",
+    "secrets", "accounting", "weights", "plan", "mechanisms", "history", "training", "rehearsal", "rivals",
+    "auditing", "certificate", "signing", "figures",
 ]  # fmt: skip
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 

@@ -106,19 +106,32 @@ def _left_out(repository: RepositoryRow, coverage: dict[str, Any]) -> str:
 
 
 def _values(summary: Summary, console: Console) -> None:
-    """The values that were found and stay, and where each first is."""
-    rows = pl.read_csv(summary.files["files.csv"], infer_schema=False, schema_overrides=NUMBERS)
-    rows = rows.filter(pl.col("kind").is_in(VALUES))
-    if rows.height:
-        names = rows["name"].unique()
-        unnamed = names.str.contains(UNNAMED, literal=True).sum()
-        last = (
-            f"last: {unnamed:,} random without a telling name, which are protected too" if unnamed else None
-        )
-        _places(rows, f"Found: {counted(len(names), 'value')}", last, "files.csv", console)
+    """The values that were found and are not weak, and where each first is."""
+    rows = _found(summary).filter(pl.col("kind").is_in(VALUES) & (pl.col("reason") != WEAK))
+    if rows.is_empty():
+        return
+    values = rows.group_by("name").agg(beside=(pl.col("reason") == BESIDE).all())
+    unnamed, beside = values["name"].str.contains(UNNAMED, literal=True).sum(), values["beside"].sum()
+    captions = [f"{beside:,} only in text that is left out for a weak value beside it"] if beside else []
+    if unnamed:
+        captions.append(f"last: {unnamed:,} random without a telling name, which are protected too")
+    _places(rows, f"Found: {counted(values.height, 'value')}", "; ".join(captions), "files.csv", console)
 
 
 NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
+WEAK, BESIDE = "left out: too weak", "left out: beside a weak one"
+
+
+def _found(summary: Summary) -> pl.DataFrame:
+    """Where every secret is, in text that is trained on and in text that is left out: name · kind · source · path ·
+    line · examples · reason (why it is one, or WEAK or BESIDE)."""
+    tables = [pl.read_csv(summary.files["files.csv"], infer_schema=False, schema_overrides=NUMBERS)]
+    if (file := summary.files.get("dropped.csv")) is not None:
+        dropped = pl.read_csv(file, infer_schema=False, schema_overrides=NUMBERS)
+        why = pl.when(pl.col("weak") == "true").then(pl.lit(WEAK)).otherwise(pl.lit(BESIDE))
+        tables.append(dropped.with_columns(reason=why))
+    columns = ("name", "kind", "source", "path", "line", "examples", "reason")
+    return pl.concat([table.select(columns) for table in tables])
 
 
 def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, console: Console) -> None:
@@ -190,7 +203,7 @@ def _more(console: Console, rows: int, what: str) -> None:
 def render_files(summary: Summary, asked: list[str], console: Console) -> None:
     """Which files hold the secrets asked for, each a name of a secret or an entry's id. Raises InputError: none is
     called so."""
-    rows = pl.read_csv(summary.files["files.csv"], infer_schema=False)
+    rows = _found(summary)
     names = set(rows["name"])
     known = {entry.id for entry in summary.entries} | names
     for shown in asked:
@@ -205,14 +218,20 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
                 "--secret", f"no secret or entry is called {name!r}", "take a name out of files.csv"
             )
         own = rows.filter((pl.col("name") == name) | pl.col("name").str.starts_with(f"{name}/"))
-        table = Table(title=f"{escape(name)}: in {counted(own.height, 'file')}")
+        table = Table(title=f"{escape(name)}: in {counted(own.n_unique(['source', 'path']), 'file')}")
         for column in ("secret", "source", "path"):
             table.add_column(column, overflow="fold")
         table.add_column("examples", justify="right")
         table.add_column("because", overflow="fold")
         for row in own.head(MOST_FILES).iter_rows(named=True):
             because = short_name(row["reason"].replace(":", "/")).replace("/", ":")
-            cells = (short_name(row["name"], DIGITS), row["source"], row["path"], row["examples"], because)
+            cells = (
+                short_name(row["name"], DIGITS),
+                row["source"],
+                row["path"],
+                f"{row['examples']:,}",
+                because,
+            )
             table.add_row(*(escape(cell or "") for cell in cells))
         console.print(table)
         if own.height > MOST_FILES:

@@ -49,7 +49,9 @@ def load_config(path: Path, changes: Changes | None = None, *, command: str = "r
     try:
         text = _text(path)
     except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read", "name a readable YAML file") from None
+        raise InputError(
+            str(path), error.strerror or "cannot be read", f"name a readable YAML file{folder}"
+        ) from None
     except UnicodeDecodeError:
         raise InputError(str(path), "is not UTF-8 text", "save it as UTF-8") from None
     try:

@@ -16,7 +16,13 @@ PACKAGES = (
 
 def sources() -> list[Path]:
     """All of hush that may decide what is found in a text, where it is, and what it is worth."""
-    return sorted([*ROOT.glob("linear*.py"), *(ROOT / "corpus").rglob("*.py"), *(ROOT / "secrets").rglob("*.py")])
+    return sorted(
+        [
+            *(ROOT / "linear").rglob("*.py"),
+            *(ROOT / "corpus").rglob("*.py"),
+            *(ROOT / "secrets").rglob("*.py"),
+        ]
+    )
 
 
 @cache

@@ -89,6 +89,19 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     (report,) = (job.home / "secrets").glob("plain-*")
     assert not any(b"Sommer" in path.read_bytes() for path in report.rglob("*") if path.is_file())
 
+    token = "ghp_" + "x7Gq0TzLw4RbN9vKpY2cQm8sXa1dUe5HfJ3k"
+    (repository / "src" / "db.py").write_text(
+        f'TOKEN = "{token}"\nURL = "postgres://app:Sommer2019!@db.corp:5432/x"\n'
+    )
+    git(repository, "commit", "-q", "-am", "three")
+    output = job.hush("secrets", "plain", "--quiet")
+    assert "github-pat" in output.partition("Found: 1 value")[2], "beside a weak value, it is not named"
+    assert "src/db.py:1 " in output and "1 only in text that is left out for a weak value beside it" in output
+    shown = job.hush("secrets", "plain", "--quiet", "--secret", "credentials")
+    assert "in 1 file" in shown and "left out: beside a weak one" in shown and "left out: too weak" in shown
+    assert token not in output + shown
+    git(repository, "reset", "-q", "--hard", "HEAD~1")
+
     gate = folder / "gate.yaml"
     entry = "{id: creds, kind: credentials, level: 1.0e-4, weak: refuse}"
     gate.write_text(f"version: 1\nrepos: [{{path: plain}}]\nsecrets: [{entry}]\n")

@@ -75,7 +75,7 @@ _PLACEHOLDER = linear.compile(
     + rb"{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)"
     + _GAP
     + rb"{1,2}){0,6}"
-    rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|filtered|username|value)"
+    rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|hashed|redacted|removed|filtered|username|value)"
     rb"(?:" + _GAP + rb"(?:here|value|string))?"
     rb")[\]>)}_*]{0,2}"
 )

@@ -45,6 +45,7 @@ FORMS = (
     _form("the name of a cluster's secret", rb"[a-z]+(?:-[a-z]+)*/[a-z]+(?:-[a-z]+)*-secrets?", rb"(?i:secret(?:_?name)?[\"'`\])]{0,3}[ \t]*(?:[:=]|=>)[ \t]*[\"'`]?)"),
     _form("names in place of values", rb"(?:[A-Z]+_){1,4}(?:KEY|SECRET|TOKEN|PASSWORD|PASS|PW|ID|NAME|UNAME|USER)(?:[:,/](?:[A-Z]+_){1,4}(?:KEY|SECRET|TOKEN|PASSWORD|PASS|PW))+"),
     _form("code", rb"[\w.$]+=function\b.*"),
+    _form("versions of a package", rb"[\^~<>=!]{1,2}v?[0-9]+(?:\.[0-9*x]+)+(?:[ ,|]{1,4}[\^~<>=!]{0,2}v?[0-9]+(?:\.[0-9*x]+)*)*"),
     _form("an alphabet", rb".*(?:abcdefghijklmnopqrstuvwxyz|ABCDEFGHIJKLMNOPQRSTUVWXYZ).*"),
     _form("a mark of a tool for translations", rb"crwdn[se][0-9]+:[0-9]+crwdne[0-9]+:[0-9]+"),
     _form("the last word of a sentence", rb"[A-Za-z]*(?:[\xc3-\xd4][\x80-\xbf][A-Za-z]*)+\."),

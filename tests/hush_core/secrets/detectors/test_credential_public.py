@@ -58,6 +58,8 @@ ARMOURED = base64.b64encode(
 ).decode()
 ACCEPT = "q7Xw0LkT2vRzN5cYbM8dHsJ1GaE="
 NEITHER = {
+    "versions of a package": '"illuminate/auth": "^8.12|^9.0|^10.0",\n"auth0/auth0-php": ">=3.3,<=8.18"',
+    "cast of a model": "'password' => 'hashed',",
     "types of a program": "secret := &corev1.Secret{\nSecret: &api1.LDAPBindAuth{},\nsecret *corev1.Secret,\nPassword: &corev1.SecretKeySelector{",
     "alphabets": 'keyStr = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";\npassword = substr(str_shuffle("0123456789abcdefghijklmnopqrstuvwxyz"), 40)',
     "marks of a tool for translations": "'current_password' => 'crwdns6113:0crwdne6113:0',",
@@ -305,6 +307,8 @@ NEITHER = {
     "parameter of a program": "password,salt1x = split(line)",
 }  # fmt: skip
 BOTH = {
+    "sign and digits of a password": 'password = "~8.12kettle"',
+    "password with the word hashed": 'password = "hashed-kettle-moon9"',
     "and before a password": 'password = "&corev1.secret9"',
     "alphabet that is not whole": 'password = "abcdefgh9!moonxyz"',
     "password like a mark of translations": 'password = "crwdns61:kettle9"',

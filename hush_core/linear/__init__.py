@@ -14,7 +14,7 @@ from typing import Any
 
 import re2
 
-from hush_core.linear_form import Translation
+from hush_core.linear.form import Translation
 
 _ANCHOR = re2._re2.RE2.Anchor
 _SEARCH, _MATCH, _WHOLE = _ANCHOR.UNANCHORED, _ANCHOR.ANCHOR_START, _ANCHOR.ANCHOR_BOTH
