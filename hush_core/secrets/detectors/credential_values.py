@@ -95,28 +95,31 @@ def _key_parts(value: bytes) -> list[bytes]:
 
 
 _BEGIN = b"-----BEGIN"
-_HOLDS_KEY = linear.compile(
-    rb"-----BEGIN[^\n-]{0,100}-----(?:\\[nrt]|[\s\"'`,\\+.])*(?:[A-Z][A-Za-z-]{3,16}:|[A-Za-z0-9+/]{24})"
-)
+_LONG_RUN = linear.compile(rb"[A-Za-z0-9+/]{32}")
 _END = linear.compile(rb"-----END[^\n-]{0,100}-----")
-LONGEST_KEY, LONGEST_MARK = 16_384, 128
+LONGEST_KEY, LONGEST_MARK, HEAD = 16_384, 128, 300
+"""Bytes of a block, of a mark, and of what may be before a key's first line: the mark and headers."""
 
 
 def key_blocks(content: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The private keys that begin in [start, end), where the pinned rule sees one.
 
     It ends at the next `KEY-----`, even one that begins a block: behind a key that is cut short, or in a sentence
-    that names the mark. What has no key behind its mark is dropped; the last block continues to its own end.
+    that names the mark. A block without base64 behind its mark is dropped; the last one continues to its own end.
     """
+
+    def holds_key(first: int, last: int) -> bool:
+        return _LONG_RUN.search(content, first, min(last, first + HEAD)) is not None
+
     while (after := content.find(_BEGIN, start + 1, end)) > 0:
-        if _HOLDS_KEY.match(content, start, after):
+        if holds_key(start, after):
             yield start, after
         start = after
         if content.find(_BEGIN, start + 1, end) < 0:
             last = content.find(b"-----END", start, start + LONGEST_KEY)
             close = _END.match(content, last, last + LONGEST_MARK) if last > 0 else None
             end = close.end() if close else end
-    if _HOLDS_KEY.match(content, start, end):
+    if holds_key(start, end):
         yield start, end
 
 

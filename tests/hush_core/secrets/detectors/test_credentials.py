@@ -103,6 +103,10 @@ def test_a_key_behind_one_that_is_cut_short_or_named_in_a_sentence_is_found_whol
     for before, others in ((cut, [cut]), (cut + cut, [cut, cut]), (named, []), (named + cut, [cut])):
         found = [d.value.decode() for d in scanner.scan(f"x\n{before}{key}\ny\n".encode())]
         assert [value for value in found if "BEGIN" in value] == [*others, key]
+    for joint in ("\n// ", "<br>", '\\n" +\n  "', "\r\n"):
+        written = key.replace("\n", joint)
+        found = [d.value.decode() for d in scanner.scan(f"x\n{cut}{written}\ny\n".encode())]
+        assert [value for value in found if "BEGIN" in value] == [cut, written], joint
     assert not scanner.scan(f"x\n{named}y\n".encode())
 
 
