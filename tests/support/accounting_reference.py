@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import scipy
 from numpy._core._multiarray_umath import __cpu_features__ as cpu
+from threadpoolctl import threadpool_info
 
 from hush_core.accounting import (
     History,
@@ -41,7 +42,10 @@ SCHEMA = {"case": pl.String, "column": pl.String, "row": pl.UInt32, "number": pl
 def machine() -> str:
     """What the last digits may depend on."""
     features = " ".join(sorted(name for name, here in cpu.items() if here))
-    return f"{platform.machine()} numpy {np.__version__} scipy {scipy.__version__} {features}"
+    kernels = " ".join(
+        sorted({info["architecture"] for info in threadpool_info() if info["user_api"] == "blas"})
+    )
+    return f"{platform.machine()} numpy {np.__version__} scipy {scipy.__version__} {features} BLAS {kernels}"
 
 
 def layout(secrets: int, *, seed: int, priors: int = 3, most: float = 2.2, alike: bool = False) -> tuple:
