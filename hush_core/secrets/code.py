@@ -6,11 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = (
-    "kingfisher-secret-scanner", "zxcvbn", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp",
-    "tree-sitter-go", "tree-sitter-java", "tree-sitter-javascript", "tree-sitter-python", "tree-sitter-rust",
-    "tree-sitter-typescript",
-)  # fmt: skip
+PACKAGES = ("kingfisher-secret-scanner", "zxcvbn")
 """Of which the installed version decides too."""
 
 

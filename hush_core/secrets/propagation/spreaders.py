@@ -183,4 +183,4 @@ def importers(
                 yield one.found, Labels(files=files[list(reached)], reason=IMPORT)
         counts.update(graph.counts)
     if asking:
-        context.propagation["imports"] = {"unresolved": 0, "unparsed": 0} | dict(sorted(counts.items()))
+        context.propagation["imports"] = {"unresolved": 0, "cut": 0} | dict(sorted(counts.items()))

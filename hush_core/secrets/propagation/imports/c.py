@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from hush_core import linear
 from hush_core.secrets.propagation.imports.path import endings, text
-from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Source, confirmed
+from hush_core.secrets.propagation.imports.reference import Keys, Reference, Source
 
 _GAP = rb"(?:[ \t\f\v]|\\\r?\n|/\*[^*\n]*\*/)*"
 _INCLUDE = linear.compile(
@@ -23,18 +23,14 @@ _MODULE = linear.compile(
 )
 
 
-def read(grammar: str, content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    return confirmed(grammar, content, _candidates(grammar, content), sure)
-
-
-def _candidates(grammar: str, content: bytes) -> Iterator[Found]:
+def read(content: bytes, modules: bool = False) -> Iterator[Reference]:
     for match in _INCLUDE.finditer(content):
         kind = "quote" if match[2] else "angle" if match[3] else "macro"
-        yield match.start(1), Reference(kind, text(match[2] or match[3] or match[4]))
-    if grammar == "cpp":
+        yield Reference(kind, text(match[2] or match[3] or match[4]))
+    if modules:
         for match in _MODULE.finditer(content):
             kind = "quote" if match[2] else "angle" if match[3] else text(match[1])
-            yield match.start(1), Reference(kind, text(match[2] or match[3] or match[4]))
+            yield Reference(kind, text(match[2] or match[3] or match[4]))
 
 
 class Headers:

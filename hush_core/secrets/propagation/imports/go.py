@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from hush_core import linear
 from hush_core.secrets.propagation.imports.path import above, composed, folder_of, joined, text, within
-from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Skipper, Source, confirmed
+from hush_core.secrets.propagation.imports.reference import Keys, Reference, Skipper, Source
 
 _IMPORT = re.compile(rb"(?<![\w.\x80-\xff])import(?![\w\x80-\xff])")
 _SPEC = re.compile(rb"(?:[\w\x80-\xff]{1,255}+|\.)?[ \t]{0,255}+(?:\"([^\"\n]{1,1024})\"|`([^`\n]{1,1024})`)")
@@ -30,20 +30,19 @@ _REPLACE = re.compile(
 )
 
 
-def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    skip = Skipper(content)
-    references, status = confirmed("go", content, _candidates(content, skip), sure)
+def read(content: bytes, skip: Skipper) -> Iterator[Reference]:
+    imports = list(_imports(content, skip))
+    yield from imports
     clause = _PACKAGE.search(content)
     if clause:
-        references.append(Reference("package", text(clause[1])))
+        yield Reference("package", text(clause[1]))
     for match in _EMBED.finditer(content):
-        references += [Reference("embed", text(word.strip(b'"`'))) for word in match[1].split()]
-    if any(r.name == "C" for r in references):
-        references += [Reference("include", text(match[1])) for match in _INCLUDE.finditer(content)]
-    return list(dict.fromkeys(references)), status or skip.status
+        yield from (Reference("embed", text(word.strip(b'"`'))) for word in match[1].split())
+    if any(r.name == "C" for r in imports):
+        yield from (Reference("include", text(match[1])) for match in _INCLUDE.finditer(content))
 
 
-def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
+def _imports(content: bytes, skip: Skipper) -> Iterator[Reference]:
     for keyword in _IMPORT.finditer(content):
         at = skip(keyword.end())
         block = content[at : at + 1] == b"("
@@ -53,7 +52,7 @@ def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
             match = _SPEC.match(content, at)
             if match is None:
                 break
-            yield keyword.start(), Reference("import", text(match[1] or match[2]))
+            yield Reference("import", text(match[1] or match[2]))
             if not block:
                 break
             at = skip(match.end())

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from hush_core import linear
 from hush_core.secrets.propagation.imports.path import MAX_PARTS, endings, folder_of, text
-from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Source, confirmed
+from hush_core.secrets.propagation.imports.reference import Keys, Reference, Source
 
 _NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 _GAP = rb"\s*(?:/\*[^*\n]*\*/\s*)?"
@@ -31,19 +31,17 @@ _OPEN = linear.compile(rb"//[^\n]*|\"(?:[^\"\\\n]|\\[^\n])*\"")
 _JVM = (".java", ".kt", ".scala", ".groovy")
 
 
-def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    imports: list[Found] = [
-        (match.start(), Reference("import", text(_SQUEEZE.sub(b"", match[1]))))
-        for match in _IMPORT.finditer(content)
+def read(content: bytes) -> list[Reference]:
+    references = [
+        Reference("import", text(_SQUEEZE.sub(b"", match[1]))) for match in _IMPORT.finditer(content)
     ]
-    references, status = confirmed("java", content, imports, sure)
     code = code_of(content)
     clause = _PACKAGE.search(code) or _PACKAGE.search(content)
     references.append(Reference("package", text(_SQUEEZE.sub(b"", clause[1])) if clause else ""))
     references += [Reference("type", text(match[1])) for match in _TYPE.finditer(code)]
     names = {text(match[0]) for match in _QUALIFIED.finditer(code)} - {r.name for r in references}
     references += [Reference("qualified", name) for name in sorted(names)]
-    return list(dict.fromkeys(references)), status
+    return references
 
 
 def code_of(content: bytes) -> bytes:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from hush_core import linear
 from hush_core.secrets.propagation.imports.manifests import Manifests
 from hush_core.secrets.propagation.imports.path import above, folder_of, joined, text, within
-from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Skipper, Source, confirmed
+from hush_core.secrets.propagation.imports.reference import Keys, Reference, Skipper, Source
 
 SUFFIXES = (
     *(".d.ts", ".d.mts", ".d.cts", ".ts", ".tsx", ".mts", ".cts"),
@@ -41,14 +41,7 @@ _URLS = (b"URL", b"Worker", b"SharedWorker", b"importScripts")
 _COMPUTED = re.compile(r"\$\{|\*|\{")
 
 
-def read(grammar: str, content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    skip = Skipper(content)
-    references, status = confirmed(grammar, content, _candidates(content, skip), sure)
-    directives = [Reference("import", text(match[1])) for match in _DIRECTIVE.finditer(content)]
-    return list(dict.fromkeys(references + directives)), status or skip.status
-
-
-def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
+def read(content: bytes, skip: Skipper) -> Iterator[Reference]:
     for keyword in _KEYWORD.finditer(content):
         at = skip(keyword.end())
         following = content[at : at + 1]
@@ -57,7 +50,8 @@ def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
         elif keyword[0] not in (b"from", b"import") or following not in (b'"', b"'"):
             continue
         for string in _strings(content, at, skip):
-            yield keyword.start(), _reference(string, keyword[0])
+            yield _reference(string, keyword[0])
+    yield from (Reference("import", text(match[1])) for match in _DIRECTIVE.finditer(content))
 
 
 def _strings(content: bytes, at: int, skip: Skipper) -> Iterator[str]:

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from hush_core import linear
 from hush_core.secrets.propagation.imports.path import MAX_PARTS, endings, folder_of, text, within
-from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Source, confirmed
+from hush_core.secrets.propagation.imports.reference import Keys, Reference, Source
 
 SUFFIXES = (".py", ".pyi", ".pyx", ".pxd", ".pyw")
 _ROOT_NAMES = frozenset(("src", "lib", "python", "py", "source", "packages"))
@@ -43,13 +43,9 @@ _DYNAMIC = linear.compile(
 _SQUEEZE = re.compile(rb"[ \t\f\r\n\\]+")
 
 
-def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
+def read(content: bytes) -> Iterator[Reference]:
     if b"import" not in content:
-        return [], ""
-    return confirmed("python", content, _candidates(content), sure)
-
-
-def _candidates(content: bytes) -> Iterator[Found]:
+        return
     end = 0
     for start, after in _keywords(content):
         if start < end:
@@ -65,12 +61,12 @@ def _candidates(content: bytes) -> Iterator[Found]:
             else:
                 taken = _listed(_TAKEN_WIDE if match[3] else _TAKEN, content, end)
                 names = [text(name) for name in taken]
-            yield start, Reference("from", module, tuple(names))
+            yield Reference("from", module, tuple(names))
         else:
             for name in _listed(_MODULE, content, after):
-                yield start, Reference("import", text(_SQUEEZE.sub(b"", name)))
+                yield Reference("import", text(_SQUEEZE.sub(b"", name)))
     for call in _DYNAMIC.finditer(content):
-        yield call.start(), Reference("dynamic", text(call[1].replace(b":", b".")))
+        yield Reference("dynamic", text(call[1].replace(b":", b".")))
 
 
 def _keywords(content: bytes) -> list[tuple[int, int]]:

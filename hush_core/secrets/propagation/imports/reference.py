@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hush_core.secrets.propagation.imports.path import folder_of, joined
-from hush_core.secrets.propagation.syntax import in_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +35,6 @@ class Source:
         """The key of the file that a relative path names, seen from this one; none outside the repository."""
         path = joined(folder_of(self.path), name)
         return () if path is None else (f"fs/{path}",)
-
-
-Found = tuple[int, Reference]
-"""A candidate: where its first keyword is, and the reference."""
-
-
-def confirmed(
-    grammar: str, content: bytes, found: Iterable[Found], sure: bool
-) -> tuple[list[Reference], str]:
-    """The candidates in code, in order and without repeats, and the status of the parse.
-
-    Not `sure`: all candidates, those in comments and strings too, without a parse.
-    """
-    found = list(found)
-    if not sure:
-        return list(dict.fromkeys(reference for _, reference in found)), ""
-    code, status = in_code(grammar, content, (position for position, _ in found))
-    return list(dict.fromkeys(reference for position, reference in found if position in code)), status
 
 
 class Keys:
@@ -87,9 +68,9 @@ class Skipper:
         self.budget = 256 + len(content) // 8
 
     @property
-    def status(self) -> str:
-        """A limit's name once the budget is spent: references may be missing from there on."""
-        return "too_many_steps" if self.budget <= 0 else ""
+    def spent(self) -> bool:
+        """Whether the budget is: references may be missing from there on."""
+        return self.budget <= 0
 
     def spend(self) -> bool:
         """Take one from the budget; false once it is empty."""

@@ -23,7 +23,7 @@ from hush_core.secrets.propagation.imports.path import (
     text,
     within,
 )
-from hush_core.secrets.propagation.imports.reference import Found, Keys, Reference, Skipper, Source, confirmed
+from hush_core.secrets.propagation.imports.reference import Keys, Reference, Skipper, Source
 
 _USE = linear.compile(rb"(?<![\w\x80-\xff])(?:use|extern\s{1,255}crate)(?![\w\x80-\xff])")
 _TOKEN = re.compile(rb"(?:r#)?([A-Za-z_\x80-\xff][\w\x80-\xff]*+)|(::|[{},;*])")
@@ -36,26 +36,24 @@ _QUALIFIED = linear.compile(rb"(?<![\w:\x80-\xff])[A-Za-z_]\w*(?:\s*::\s*[A-Za-z
 _CRATE_FOLDERS = ("src", "src/bin", "tests", "examples", "benches")
 
 
-def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
-    skip = Skipper(content)
-    references, status = confirmed("rust", content, _candidates(content, skip), sure)
+def read(content: bytes, skip: Skipper) -> list[Reference]:
+    references = list(_declared(content, skip))
     used = {r.name for r in references if r.kind == "use"}
     inside = {text(b"".join(match[0].split())) for match in _QUALIFIED.finditer(content)} - used
-    references += [Reference("qualified", name) for name in sorted(inside)]
-    return references, status or skip.status
+    return references + [Reference("qualified", name) for name in sorted(inside)]
 
 
-def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
+def _declared(content: bytes, skip: Skipper) -> Iterator[Reference]:
     for match in _USE.finditer(content):
         for path in _use_tree(content, match.end(), skip):
-            yield match.start(), Reference("use", path)
+            yield Reference("use", path)
     for match in _MOD.finditer(content):
         name = text(match[2])
-        yield match.start(2), Reference("inline" if match[3] == b"{" else "mod", name)
+        yield Reference("inline" if match[3] == b"{" else "mod", name)
         if match[1]:
-            yield match.start(2), Reference("path", text(match[1]), (name,))
+            yield Reference("path", text(match[1]), (name,))
     for match in _INCLUDE.finditer(content):
-        yield match.start(), Reference("include", text(match[1]))
+        yield Reference("include", text(match[1]))
 
 
 def _use_tree(content: bytes, at: int, skip: Skipper) -> Iterator[str]:

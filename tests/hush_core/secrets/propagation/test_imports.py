@@ -1,4 +1,7 @@
-"""Who imports whom: small repositories in every language, and the standard library against `ast`."""
+"""Who imports whom: small repositories in every language, and the standard library against `ast`.
+
+What a comment or a string says is read like code: it counts for more, never for less.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from sizes import examples
 
 from hush_core.corpus.language import language_of
 from hush_core.secrets.propagation.imports import ImportGraph, Reference, references
-from hush_core.secrets.propagation.syntax import LANGUAGES
+
+LANGUAGES = ("c", "cpp", "go", "java", "javascript", "python", "rust", "typescript")
 
 
 class Repository:
@@ -44,7 +48,7 @@ def test_python_references():
         b"from .import_me import q\n"
         b"import importlib; importlib.import_module('dyn.one'); __import__(\n  \"dyn.two\")\n"
         b"try: import in_try\nexcept ImportError: from e \\\n  import f\nif x: import g.h; import i\n"
-        b"s = 'import no_string'\n# import no_comment\n'''\nimport no_docstring\n'''\nyield "
+        b"s = 'import a_string'\n# import a_comment\n'''\nimport a_docstring\n'''\nyield "
         b"from nothing()\nimportant = 1\n"
     )
     assert set(references("python", content)) == {
@@ -60,6 +64,7 @@ def test_python_references():
         Reference("from", "e", ("f",)),
         Reference("import", "g.h"),
         Reference("import", "i"),
+        *(Reference("import", name) for name in ("a_string", "a_comment", "a_docstring")),
     }
 
 
@@ -70,13 +75,13 @@ def test_javascript_references():
         b"const c = require('./five'), d = await import(/* chunk: 'no' */ './six');\njest.mock('./seven');\n"
         b"import(`./locale/${name}.js`);\nnew Worker(new URL('eight.js', import.meta.url));\n"
         b'define([\'./nine\', "./ten"], function () {});\n/// <reference path="./eleven.d.ts" />\n'
-        b"// import './no1'\nconst s = \"import './no2'\"; const t = `require('./no3') "
+        b"// import './said1'\nconst s = \"import './said2'\"; const t = `require('./said3') "
         b"${require('./twelve')}`;\n"
     )
-    for language in ("javascript", "typescript", "tsx"):
+    for language in ("javascript", "typescript"):
         assert set(names(language, content)) == {
             *("./one", "./two", "./three", "./four", "./five", "./six", "./seven", "./locale", "eight.js"),
-            *("./nine", "./ten", "./eleven.d.ts", "./twelve"),
+            *("./nine", "./ten", "./eleven.d.ts", "./twelve", "./said1", "./said2", "./said3"),
         }
     assert set(
         names(
@@ -88,12 +93,19 @@ def test_javascript_references():
 
 def test_go_references():
     content = (
-        b'package main\n\nimport "one"\nimport (\n\t// import "no"\n\ta "two/three" // why\n'
+        b'package main\n\nimport "one"\nimport (\n\t// import "said"\n\ta "two/three" // why\n'
         b'\t_ "four"; . "five"\n\t`six`\n)\n'
-        b'var s = "import \\"no\\""\n//go:embed data/x.txt\n'
+        b"//go:embed data/x.txt\n"
     )
     found = references("go", content)
-    assert {r.name for r in found if r.kind == "import"} == {"one", "two/three", "four", "five", "six"}
+    assert {r.name for r in found if r.kind == "import"} == {
+        "one",
+        "two/three",
+        "four",
+        "five",
+        "six",
+        "said",
+    }
     assert Reference("package", "main") in found and Reference("embed", "data/x.txt") in found
 
 
@@ -101,13 +113,15 @@ def test_java_references():
     content = (
         b"package com.acme . app;\nimport com.acme.lib.One;\nimport static "
         b"com.acme.lib.Two.three;\nimport com.acme.all.*;\n"
-        b'// import com.acme.No;\nclass App { com.acme.full.Four x; String s = "import com.acme.No2;"; }\n'
+        b'// import com.acme.Said;\nclass App { com.acme.full.Four x; String s = "import com.acme.Said2;"; }\n'
     )
     found = references("java", content)
     assert {r.name for r in found if r.kind == "import"} == {
         "com.acme.lib.One",
         "com.acme.lib.Two.three",
         "com.acme.all.*",
+        "com.acme.Said",
+        "com.acme.Said2",
     }
     assert Reference("package", "com.acme.app") in found and Reference("type", "App") in found
     assert Reference("qualified", "com.acme.full.Four") in found
@@ -118,11 +132,12 @@ def test_rust_references():
         b"use crate::a::{self, b::{C, D as E}, f::*};\npub(crate) use super::g;\nextern crate "
         b"h;\nmod i;\npub mod j { mod k; }\n"
         b'#[path = "odd/place.rs"]\nmod l;\nfn f() { crate::m::n(); include!("gen.rs"); }\n// '
-        b"use crate::no;\n"
+        b"use crate::said;\n"
     )
     found = references("rust", content)
     assert {r.name for r in found if r.kind == "use"} == {
-        *("crate::a::self", "crate::a::b::C", "crate::a::b::D", "crate::a::f::*", "super::g", "h")
+        *("crate::a::self", "crate::a::b::C", "crate::a::b::D", "crate::a::f::*", "super::g", "h"),
+        "crate::said",
     }
     assert {r.name for r in found if r.kind == "mod"} == {"i", "k", "l"}
     assert {Reference("path", "odd/place.rs", ("l",)), Reference("include", "gen.rs")} <= set(found)
@@ -132,11 +147,11 @@ def test_rust_references():
 def test_c_references():
     content = (
         b'#include "a/one.h"\n  # include <two.h>\n#include MACRO\n//#include "no1.h"\n'
-        b'/*\n#include "no2.h"\n*/\nconst char *s = "#include <no3.h>";\n#include "three.h" // why\n'
+        b'/*\n#include "said.h"\n*/\nconst char *s = "#include <no3.h>";\n#include "three.h" // why\n'
     )
     odd = b'/* why */ #include "four.h"\n#\\\ninclude "five.h"\n%:include <six.h>\n#import "seven.h"\n'
     for language in ("c", "cpp"):
-        assert names(language, content) == ["a/one.h", "two.h", "MACRO", "three.h"]
+        assert names(language, content) == ["a/one.h", "two.h", "MACRO", "said.h", "three.h"]
         assert names(language, odd) == ["four.h", "five.h", "six.h", "seven.h"]
     assert names("cpp", b"export module m.one;\nimport m.two;\nimport <vec>;\n") == ["m.one", "m.two", "vec"]
 
@@ -146,7 +161,7 @@ def test_other_languages_have_none_and_no_repr_shows_a_name():
     assert "secret_name" not in repr(references("python", b"from secret_name import secret_name"))
 
 
-@pytest.mark.parametrize("language", sorted(LANGUAGES))
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_broken_files_lose_no_import(language):
     line = {
         "python": b"import found_it\n",
@@ -193,7 +208,7 @@ def test_python_layouts():
     assert repo.imports("tests/test_core.py") == {"src/pkg/__init__.py", "src/pkg/core.py", "tests/helper.py"}
     assert repo.imports("scripts/run.py") >= {"src/pkg/util.py", "tests/helper.py", "space/part/one.py"}
     assert repo.imports("space/part/one.py") >= {"src/pkg/sub/deep.py"}
-    assert repo.graph.counts["unparsed"] == 0 and repo.graph.counts["unresolved"] == 2  # requests, importlib
+    assert repo.graph.counts["cut"] == 0 and repo.graph.counts["unresolved"] == 2  # requests, importlib
 
 
 def test_depth_counts_the_shortest_way():
@@ -469,7 +484,7 @@ def test_standard_library_against_ast():
         right += len(expected)
         extra += len(found - expected)
     assert right > 2000 and extra < right * 0.05
-    assert graph.counts["unparsed"] == 0
+    assert graph.counts["cut"] == 0
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(60))
@@ -496,7 +511,7 @@ PIECES = st.sampled_from(
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(150))
-@given(st.sampled_from(sorted(LANGUAGES)), st.lists(PIECES, max_size=40))
+@given(st.sampled_from(LANGUAGES), st.lists(PIECES, max_size=40))
 def test_any_bytes_are_read_and_resolved(language, pieces):
     content = b"".join(pieces)
     graph = ImportGraph(

@@ -148,7 +148,7 @@ def test_importers_as_deep_as_the_entry_says(make_repo):
         assert ("propagated:import" in set(result.edges["reason"])) == (depth > 0)
         return {key for key, reason in spread(result).items() if reason == "propagated:import"}
 
-    direct = {("repo", "one.py"), ("repo", "caf\\xe9.py"), ("other", "app.py")}
+    direct = {("repo", "one.py"), ("repo", "said.py"), ("repo", "caf\\xe9.py"), ("other", "app.py")}
     assert reached(0) == set()
     assert reached(1) == direct
     assert reached(2) == direct | {("repo", "two.py")}
@@ -221,12 +221,13 @@ def test_a_public_file_that_is_reached_is_protected(make_repo):
 
 def test_what_could_not_be_followed_is_counted(make_repo):
     repo = make_repo()
-    deep = b"x = " + b"(" * 400 + b")" * 400 + b"\nimport alpha.risk\n"
-    repo.commit({"alpha/risk.py": b"import numpy, os\n" + RISK.encode(), "deep.py": deep})
+    endless = b"import './a'\nimport " + b"/**/" * 4000
+    repo.commit({"alpha/risk.py": b"import numpy, os\n" + RISK.encode(), "a.js": b"", "b.js": endless})
+    repo.commit({"uses.py": b"import alpha.risk\n"})
     result = extract(job([repo], [alpha(imports=1)]), KEY)
-    assert ("repo", "deep.py") in spread(result)  # what does not parse is read all the same
+    assert ("repo", "uses.py") in spread(result)
     counts = result.coverage["propagation"]["imports"]
-    assert (counts["unresolved"], counts["unparsed"], counts["resolved"]) == (2, 1, 1)
+    assert (counts["unresolved"], counts["cut"], counts["resolved"]) == (2, 1, 2)
 
 
 def test_a_rare_word_that_the_plain_grid_would_cut_counts_in_both_chunks_and_stands_in_one_example(make_repo):
