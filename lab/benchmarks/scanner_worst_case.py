@@ -34,6 +34,7 @@ PIECES = {
     "bytes of text": b"  0x74, 0x68, 0x65, 0x20, 0x71, 0x75, 0x69, 0x63,\n",
     "random values in a row": b'"' + base64.b64encode(random.Random(2).randbytes(30)) + b'", ',
     "numbers of a key": b"key={1,2,3,4,5,6,7,8}\n", "other languages": "пароль: a\n".encode(),
+    "statements": b"COPY t (a, password) FROM stdin;\n", "heads of tables": b"host,user,password\n",
 }  # fmt: skip
 
 

@@ -84,16 +84,28 @@ Columns = dict[int, bool]
 
 def heads(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[int, Cells]]:
     """Where the heads of tables with a column of passwords are on these lines, and the cells of that column."""
+    statements = _statements(content, lines)
+    statement = next(statements, None)
     for first, last in lines:
         deadline.check()
-        low, high = max(0, first - REACH_UP), min(len(content), last + REACH_UP)
-        statements = _SQL_HEAD.finditer(content, low, high)
-        statement = next((m for m in statements if m.end() > first and m.start() < last), None)
-        if statement is None:
+        while statement is not None and statement.end() <= first:
+            statement = next(statements, None)
+        if statement is None or statement.start() >= last:
             yield from ((first, cells) for cells in _table(content, first, last))
             yield from ((first, cells) for cells in _by_position(content, first, last))
         elif columns := _columns(statement[2].split(b",")):
             yield first, _statement(content, statement, columns)
+
+
+def _statements(content: bytes, lines: list[tuple[int, int]]) -> Iterator[linear.Match]:
+    """The beginnings of SQL statements around these lines, each once."""
+    low = high = 0
+    for first, last in lines:
+        if first - REACH_UP > high:
+            yield from _SQL_HEAD.finditer(content, low, high)
+            low = first - REACH_UP
+        high = min(len(content), last + REACH_UP)
+    yield from _SQL_HEAD.finditer(content, low, high)
 
 
 def _columns(names: list[bytes]) -> Columns:

@@ -35,8 +35,8 @@ class ImportGraph:
     A reference that several files fit counts for all of them.
 
     `counts` says what was found: files (of a language that is read), references (as written), resolved, unresolved
-    (external, or computed at run time). Files that were not read to their end are `cut`: they have too many comments
-    between the words of their imports.
+    (external, or computed at run time). Files that were not read to their end are `cut`: they have too many
+    comments between the words of their imports.
     """
 
     def __init__(self, files: Sequence[tuple[str, str, bytes]]) -> None:
