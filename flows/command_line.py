@@ -284,7 +284,9 @@ def _told_apart() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        _end(2, error, where=error.where, what=error.what, hint=error.hint)
+        several = {"failures": error.lines} if error.others else {}
+        said = "\nhush: ".join(error.lines)
+        _end(2, said, where=error.where, what=error.what, hint=error.hint, **several)
     except HushError as error:
         failures = error.failures if isinstance(error, VerificationError) else []
         _end(1, error, what=str(error), **({"failures": failures} if failures else {}))

@@ -4,6 +4,10 @@ A message names where (file, line, key, secret or layer), what is wrong and how 
 from the user's data: such a value may be the secret itself.
 """
 
+from collections.abc import Sequence
+
+MOST_LINES = 10
+
 
 class HushError(Exception):
     """Base of every refusal that hush raises on purpose."""
@@ -14,14 +18,24 @@ class InputError(HushError):
 
     >>> str(InputError("demo.yaml: rounds", "must be at least 1, got 0", "give a positive number"))
     'demo.yaml: rounds: must be at least 1, got 0. Hint: give a positive number'
+
+    others: further mistakes in the same place, each a line of the message up to MOST_LINES in all.
     """
 
-    def __init__(self, where: str, what: str, hint: str) -> None:
+    def __init__(self, where: str, what: str, hint: str, others: Sequence["InputError"] = ()) -> None:
         super().__init__(where, what, hint)
-        self.where, self.what, self.hint = where, what, hint
+        self.where, self.what, self.hint, self.others = where, what, hint, tuple(others)
+
+    @property
+    def lines(self) -> list[str]:
+        """One a mistake, then how many more there are."""
+        own = f"{self.where}: {self.what}. Hint: {self.hint}"
+        listed = [own, *(str(one) for one in self.others[: MOST_LINES - 1])]
+        more = len(self.others) + 1 - len(listed)
+        return listed + [f"{self.where}: {more} more. Hint: correct these first"] * bool(more)
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}. Hint: {self.hint}"
+        return "\n".join(self.lines)
 
 
 class Unavailable(HushError):

@@ -13,20 +13,13 @@ from hush_core.config.changes import Changes
 from hush_core.config.chat_template import template_text
 from hush_core.config.decisions import NO_SECRETS, decisions_file, read_decisions
 from hush_core.config.job import HushConfig
-from hush_core.config.mechanism import MECHANISMS
+from hush_core.config.mistakes import key_of, mistakes, shown
 from hush_core.config.models import ByteGptModel, HuggingFaceModel
-from hush_core.config.secrets import ENTRIES, ENTRY_ID, CredentialsSecret, further_kinds
+from hush_core.config.secrets import CredentialsSecret
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
 MOST_CHARACTERS = 1 << 20
-ADD = {
-    "version": "add `version: 1`, or let `hush init` write a first file",
-    "secrets": "add at least one entry, as {id: creds, kind: credentials, level: 1.0e-4}",
-}
-"""What to write for a missing key of the whole file."""
-MODEL_KINDS = ("byte_gpt", "huggingface")
-_TYPE = re.compile(r"constrained-\w+$|tuple\[|list\[")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -109,14 +102,15 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path, command: 
     for place, text in _texts(data, ()):
         if _UNPRINTABLE.search(text):
             raise InputError(
-                f"{where}: {_shown(_key(place, data))}",
+                f"{where}: {shown(key_of(place, data))}",
                 "holds a control character, or half of a character",
                 "write plain text there; a tab or a line break belongs into a file of its own",
             )
     try:
         config = HushConfig.model_validate(data)
     except ValidationError as error:
-        raise InputError(where, *_explain(error, data, command)) from None
+        first, *others = [InputError(where, *one) for one in mistakes(error, data, command)]
+        raise InputError(where, first.what, first.hint, others) from None
 
     def anchored(path: Path, key: str) -> Path:
         return _anchor(path, folder, f"{where}: {key}")
@@ -211,57 +205,3 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
         data.pop(keys[-1], None)
     else:
         data[keys[-1]] = value
-
-
-def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
-    """Where an error is, an entry of `secrets` by its id, and those without one by their number from 1.
-
-    >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha", "kind": "path"}]})
-    'secrets.alpha.globs'
-    >>> _key(("repos", 0, "rev"), {})
-    'repos.1.rev'
-    """
-    parts = [str(part + 1 if isinstance(part, int) else part) for part in place]
-    entries = data.get("secrets")
-    number = place[1] if len(place) > 1 and place[0] == "secrets" else None
-    if isinstance(entries, list) and isinstance(number, int) and isinstance(entry := entries[number], dict):
-        name = entry.get("id")
-        parts[1] = name if isinstance(name, str) and re.fullmatch(ENTRY_ID, name) else parts[1]
-        if [entry.get("kind")] == parts[2:3]:  # by which the entry's model was chosen
-            del parts[2]
-    kinds = {"mechanism": MECHANISMS, "model": MODEL_KINDS}.get(str(place[0]) if place else "", ())
-    if parts[1:2] and parts[1] in kinds:
-        del parts[1]
-    while parts and _TYPE.match(parts[-1]):  # pydantic's name for what a value might have been
-        del parts[-1]
-    return ".".join(parts)
-
-
-def _shown(key: str) -> str:
-    """A key as a message may hold it: one that is no name may be a value in the wrong place."""
-    return key if len(key) <= 200 else key[:200] + "…"
-
-
-def _explain(error: ValidationError, data: Mapping[str, Any], command: str) -> tuple[str, str]:
-    """The first error as (what, hint), without the value that was given."""
-    details = error.errors(include_input=False, include_url=False, include_context=False)
-    first = details[0]
-    key = _shown(_key(first["loc"], data)) or "the file"
-    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    message = re.sub(r"^Value error, ", "", first["msg"])
-    if first["type"] == "extra_forbidden":
-        return (
-            f"unknown key {key}{more}",
-            "remove it or correct its spelling; docs/configuration.md lists all",
-        )
-    if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
-        own = {("model",): MODEL_KINDS, ("mechanism",): MECHANISMS}.get(first["loc"])
-        kinds = own or (*ENTRIES, *sorted(further_kinds()))
-        return f"{key}{'.kind' if own else ''}: unknown kind{more}", f"take one of {', '.join(kinds)}"
-    if first["type"] == "missing":
-        needed = f"missing key {key}, which hush {command} needs{more}"
-        return needed, ADD.get(key, "add it; docs/configuration.md says what it means")
-    if first["type"] == "value_error":
-        what, _, hint = message.partition("; ")
-        return (what if first["loc"] == () else f"{key}: {what}") + more, hint or "correct this key"
-    return f"{key}: {message[:300]}{more}", "correct this key; docs/configuration.md gives its type and range"

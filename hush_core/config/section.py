@@ -1,8 +1,18 @@
 """What every section of the file shares: frozen, no unknown keys, finite numbers, and no value in a message."""
 
-from typing import Annotated, Any, Literal, get_args, get_origin
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 MOST_ROUNDS = 10_000_000
 """The bounds are proved, and tested, up to so many rounds (docs/mathematics.md §5)."""
@@ -30,13 +40,11 @@ def _leaves(annotation: Any) -> set[Any]:
     return {leaf for part in parts for leaf in _leaves(part)} if parts else {annotation}
 
 
-def _parts(name: str, value: Any) -> dict[str, Any]:
-    """A value, or those of a list or mapping, by where they are."""
+def _parts(value: Any) -> list[tuple[tuple[str | int, ...], Any]]:
+    """A value, or those of a list or mapping, behind where they are in it."""
     if isinstance(value, list):
-        return {f"{name}.{n}": part for n, part in enumerate(value, 1)}
-    return (
-        {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
-    )
+        return [((number,), part) for number, part in enumerate(value)]
+    return [((key,), part) for key, part in value.items()] if isinstance(value, dict) else [((), value)]
 
 
 class Section(BaseModel):
@@ -46,40 +54,41 @@ class Section(BaseModel):
         extra="forbid", frozen=True, hide_input_in_errors=True, protected_namespaces=(), allow_inf_nan=False
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _no_quoted_numbers(cls, data: Any) -> Any:
-        """A number in quotation marks is text, and nobody knows which of the two was meant."""
-        for name, value in data.items() if isinstance(data, dict) else ():
-            if name not in cls.model_fields:
-                continue
-            leaves = _leaves(cls.model_fields[name].annotation)
-            if not leaves <= {bool, int, float, type(None)}:
-                continue
-            for place, part in _parts(name, value).items():
-                if isinstance(part, str):
-                    what = "true or false" if bool in leaves else "a number"
-                    raise ValueError(
-                        f"{place} is text, where {what} belongs; write it without quotation marks"
-                    )
-        return data
+    def _as_written(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """A number in quotation marks is text, and nobody knows which of the two was meant. YAML reads yes, on and
+        true as 1 would be read; where a number belongs they are a mistake. The others are found beside these."""
+        given = data.items() if isinstance(data, dict) else ()
+        wrong = [one for key, value in given if key in cls.model_fields for one in cls._mistyped(key, value)]
+        if not wrong:
+            return handler(data)
+        try:
+            handler(data)
+        except ValidationError as error:
+            wrong += [
+                _detail(one["type"], one["msg"], one["loc"]) for one in error.errors(include_input=False)
+            ]
+        raise ValidationError.from_exception_data(cls.__name__, wrong, hide_input=True)
 
-    @model_validator(mode="before")
     @classmethod
-    def _no_truth_values(cls, data: Any) -> Any:
-        """YAML reads yes, on and true as 1 would be read; where a number belongs they are a mistake."""
-        for name, value in data.items() if isinstance(data, dict) else ():
-            wanted = cls.model_fields[name].annotation if name in cls.model_fields else Any
-            if {bool, Any} & {wanted, *get_args(wanted)}:
-                continue
-            if isinstance(value, dict) and get_origin(wanted) is not dict:
-                continue  # a section looks for itself
-            for key, part in _parts(name, value).items():
-                if isinstance(part, bool):
-                    raise ValueError(
-                        f"{key} is true or false, where something else belongs; write the value itself"
-                    )
-        return data
+    def _mistyped(cls, key: str, value: Any) -> Iterator[InitErrorDetails]:
+        wanted = cls.model_fields[key].annotation
+        leaves = _leaves(wanted)
+        section = isinstance(value, dict) and get_origin(wanted) is not dict  # which looks for itself
+        truths = section or bool({bool, Any} & {wanted, *get_args(wanted)})
+        what = "true or false" if bool in leaves else "a number"
+        for place, part in _parts(value):
+            if isinstance(part, str) and leaves <= {bool, int, float, type(None)}:
+                said = f"is text, where {what} belongs; write it without quotation marks"
+                yield _detail("value_error", said, (key, *place))
+            elif isinstance(part, bool) and not truths:
+                said = "is true or false, where something else belongs; write the value itself"
+                yield _detail("value_error", said, (key, *place))
+
+
+def _detail(kind: str, said: str, place: tuple[str | int, ...]) -> InitErrorDetails:
+    return {"type": PydanticCustomError(kind, said), "loc": place, "input": None}  # type: ignore[arg-type]
 
 
 def kind_or(usual: str) -> Discriminator:

@@ -4,6 +4,7 @@ The check runs in this process, on a real repository, real tables and a real mod
 same parts passes it (so that no case is refused for another reason). Six go through the command line itself.
 """
 
+import json
 import os
 import re
 import string
@@ -113,9 +114,10 @@ CASES |= {
     "secrets is a mapping": (at(secrets={"id": "a"}), "secrets"),
     "secrets is a word": (at(secrets=CANARY), "secrets"),
     "no secrets": (at(secrets=[]), "secrets"),
-    "a secret is a word": (at(secrets=[CANARY]), "secrets.1"),
+    "a secret is a word": (at(secrets=[CANARY]), "secrets.1: Input should be a valid mapping"),
     "a secret is nothing": (at(secrets=[[]]), "secrets.1"),
     "a kind is a list": (at(secrets__alpha__kind=["path"]), "kind"),
+    "an entry without a kind": (at(secrets__alpha__kind=None), "missing key secrets.alpha.kind"),
     "an unknown kind": (at(secrets__alpha__kind=CANARY), "unknown kind"),
     "two of one id": (at(secrets=[GOOD["secrets"][0]] * 2), "two secrets"),
     "files to be redacted": (at(secrets__alpha__protect="redact"), "are no values"),
@@ -129,7 +131,7 @@ CASES |= {
     "a tiny level": (at(secrets__alpha__level=1e-200), "level"),
     "literals without bits": (at(secrets__names__bits=None), "bits"),
     "no globs": (at(secrets__alpha__globs=[]), "globs"),
-    "globs is a word": (at(secrets__alpha__globs="trading/**"), "globs"),
+    "globs is a word": (at(secrets__alpha__globs="trading/**"), "globs: Input should be a valid list"),
     "an empty glob": (at(secrets__alpha__globs=[""]), "globs"),
     "a blank team": (at(secrets__owners__teams=[" "]), "teams"),
     "frequencies the wrong way": (at(secrets__words__document_frequency=[5, 2]), "document_frequency"),
@@ -161,11 +163,11 @@ CASES |= {
     "a model with a slash": (at(tracking={"model": "a/b"}), "tracking.model"),
     "unprotected by number": (at(audit={"unprotected": 7}), "unprotected"),
     "no sources": (at(repos=[]), "no source"),
-    "a number in quotation marks": (at(train__rounds="3"), "train: rounds is text"),
-    "a number of a list in quotation marks": (at(train__learning_rate=["a", 0.1]), "learning_rate.1 is text"),
-    "a level in quotation marks": (at(levels__high="0.1x"), "levels.high is text"),
-    "yes in quotation marks": (at(audit={"unprotected": "yes "}), "unprotected is text"),
-    "an entry that may be empty, in words": (at(secrets__alpha__may_be_empty="maybe"), "may_be_empty is text"),
+    "a number in quotation marks": (at(train__rounds="3"), "train.rounds: is text"),
+    "a number of a list in quotation marks": (at(train__learning_rate=["a", 0.1]), "learning_rate.1: is text"),
+    "a level in quotation marks": (at(levels__high="0.1x"), "levels.high: is text"),
+    "yes in quotation marks": (at(audit={"unprotected": "yes "}), "audit.unprotected: is text"),
+    "an entry that may be empty, in words": (at(secrets__alpha__may_be_empty="maybe"), "may_be_empty: is text"),
     "a schedule of the 99th hour": (
         at(promise={"since": "2027-01-01", "until": "2027-12-31", "cron": "99 99 * * *"}), "cron"
     ),
@@ -381,6 +383,44 @@ def test_a_bad_config_is_one_line_that_names_where_and_the_mend(refused, case):
     assert explain([told]), "flows/refusals.toml has no entry"
 
 
+SEVERAL = at(
+    chunk_bytes="128", reps=[], train__round=3, train__batch=-1, train__learning_rate=CANARY, weights={"c": 7},
+    secrets__names__fil=CANARY, secrets__names__file=None, secrets__creds__kind="credential",
+    secrets__words__document_frequency=["a", -2], secrets__alpha__spread={"import": 0}, repos__0__mod="history",
+)  # fmt: skip
+
+
+def test_of_several_mistakes_each_is_one_line_and_a_number_of_the_wrong_type_hides_no_other(folder):
+    with pytest.raises(InputError) as caught:
+        check_config(write(folder, SEVERAL, "several.yaml"))
+    every = [InputError(*caught.value.args).lines[0], *map(str, caught.value.others)]
+    keys = {
+        "repos.1.mod": "did you mean `mode`?", "secrets.alpha.spread.import": "did you mean `imports`?",
+        "secrets.names.fil": "did you mean `file`?", "train.round": "did you mean `rounds`?", "reps": "`repos`?",
+        "chunk_bytes": "without quotation marks", "secrets.creds.kind": "did you mean `credentials`?",
+        "secrets.words.document_frequency.1": "quotation", "secrets.words.document_frequency.2": "greater",
+        "train.batch": "greater", "train.learning_rate": "without quotation marks", "weights.c": "less",
+    }  # fmt: skip
+    assert len(every) == len(keys) and CANARY not in "".join(every)
+    for key, says in keys.items():
+        (line,) = [
+            one for one in every if re.search(rf"several\.yaml: (unknown key )?{re.escape(key)}[:.]", one)
+        ]
+        assert says in line and "Hint: " in line
+    lines = str(caught.value).splitlines()
+    assert lines[:10] == every[:10] and lines[10:] == [
+        f"{caught.value.where}: 2 more. Hint: correct these first"
+    ]
+    assert all("unknown key" in line for line in lines[:5]), "a misspelt key is the cause of other mistakes"
+
+
+def test_of_a_union_the_branch_that_was_meant_is_named_and_it_counts_once(folder):
+    for value, key in (([0.1, "x"], "2"), ({"a": 1}, ""), ([0.1, -1, "x"], "[23]")):
+        with pytest.raises(InputError, match=rf"train\.learning_rate{key and '.' + key}: ") as caught:
+            check_config(write(folder, at(train__learning_rate=value), "union.yaml"))
+        assert len(caught.value.others) == (len(value) == 3)
+
+
 def test_every_key_has_a_mistake_in_the_table(refused):
     """A new key comes with a wrong value of it here."""
     rows = (ROOT / "docs" / "configuration.md").read_text().splitlines()
@@ -434,3 +474,14 @@ def test_the_command_says_it_in_one_line_and_starts_nothing(folder, tmp_path, ca
     assert says in done.stderr and done.stderr.startswith("hush: ") and done.stderr.count("\n") == 1
     assert done.stdout == "" and CANARY not in done.stderr
     assert not list(tmp_path.rglob("*.db*")), "a server, or a tracker, was started"
+
+
+def test_the_command_lists_several_mistakes_for_people_and_for_machines(folder, tmp_path):
+    config = write(folder, SEVERAL, "several.yaml")
+    environment = {**os.environ, "HUSH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = warm.run("flows.cli", ["plan", config, "--json"], env=environment, timeout=600)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 2 and len(lines) == 11 and all(line.startswith("hush: ") for line in lines)
+    error = json.loads(done.stdout)["error"]
+    assert error["failures"] == [line.removeprefix("hush: ") for line in lines]
+    assert f"{error['where']}: {error['what']}. Hint: {error['hint']}" == error["failures"][0]

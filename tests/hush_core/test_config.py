@@ -48,8 +48,8 @@ def secret(**fields):
     [
         ({"rouns": 3}, "unknown key rouns"),
         ({"train": {"rounds": 0, "batch": 1}}, "train.rounds"),
-        ({"secrets": secret(kind="canary-value")}, "secrets.alpha: unknown kind"),
-        ({"secrets": secret(id="canary value", kind="odd")}, "secrets.1: unknown kind"),
+        ({"secrets": secret(kind="canary-value")}, "secrets.alpha.kind: unknown kind"),
+        ({"secrets": secret(id="canary value", kind="odd")}, "secrets.1.kind: unknown kind"),
         (
             {"secrets": [*secret(), {"id": "beta", "kind": "path", "level": "high"}]},
             "missing key secrets.beta.globs",
