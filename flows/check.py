@@ -34,9 +34,14 @@ def check_config(config_file: Path, changes: Changes | None = None, *, command: 
         deployed = os.environ.get("HUSH_CRON"), os.environ.get("HUSH_TIMEZONE")
         schedule_of(config.promise.schedule, deployed, ("HUSH_CRON", "HUSH_TIMEZONE"))
     try:
-        if command != "secrets":
-            check_model(config)
-        check_sources(config)
+        try:
+            if command != "secrets":
+                check_model(config)
+            check_sources(config)
+        except InputError as error:
+            in_file = f"{config_file}: {error.where}"  # a folder is its one repository
+            where = error.where.removeprefix("repos.1: ") if config_file.is_dir() else in_file
+            raise InputError(where, error.what, error.hint) from None
         if trains:
             signing_key()  # the run signs its result: a wrong key shows before training
             training_hosts(config.train.processes)

@@ -4,6 +4,8 @@ This lists the revision's tree (names and sizes, no content), and reads the firs
 that entries name. So a mistake shows in a second, before a server is started and text is read.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -39,7 +41,8 @@ def check_sources(config: HushConfig) -> None:
     """
     labelled(config)
     for entry in config.secrets:
-        detector_of(entry.kind).check(config, entry)
+        with _named(f"secrets.{entry.id}", *entry.files()):
+            detector_of(entry.kind).check(config, entry)
     historical = [entry for entry in config.secrets if detector_of(entry.kind).history]
     if historical and not config.repos:
         raise InputError(
@@ -65,10 +68,21 @@ def check_sources(config: HushConfig) -> None:
                 )
 
 
+@contextmanager
+def _named(entry: str, *keys: str) -> Iterator[None]:
+    """Refusals inside also name the entry and its key, where they name only the file or the repository."""
+    try:
+        yield
+    except InputError as error:
+        if error.where.startswith(f"{entry}."):
+            raise
+        raise InputError(f"{'.'.join((entry, *keys))}: {error.where}", error.what, error.hint) from None
+
+
 def _listing(config: HushConfig, histories: bool) -> Listing:
     paths, owners = set(), []
-    for repository in config.repos:
-        with CleanView(repository.path, repository.rev) as view:
+    for number, repository in enumerate(config.repos, 1):
+        with _named(f"repos.{number}"), CleanView(repository.path, repository.rev) as view:
             if histories:
                 refuse_shallow(view)
             for entry in tree_entries(view):
