@@ -1,7 +1,8 @@
-"""Why did hush refuse, and what helps? The entries of refusals.toml, by code or by words of the message."""
+"""Why did hush refuse, and what does a report's word mean? The entries of refusals.toml, by code or by words."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,24 @@ FILE = Path(__file__).with_name("refusals.toml")
 
 @dataclass(frozen=True)
 class Refusal:
-    """One kind of refusal. says, theirs: parts of its messages, hush's own and a library's."""
+    """One kind of refusal, or some words of reports. says, theirs: parts of its messages, hush's own and a
+    library's. terms: the words."""
 
     code: str
     why: str
     do: str
     says: tuple[str, ...] = ()
     theirs: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (*self.says, *self.theirs, *self.terms)
+
+    def place(self, asked: str) -> int | None:
+        """Where the first of the terms is in a text in lower case, as words of their own; None: nowhere."""
+        found = [re.search(rf"(?<!\w){re.escape(term.casefold())}s?(?!\w)", asked) for term in self.terms]
+        return min((one.start() for one in found if one), default=None)
 
     def lines(self) -> list[str]:
         return [f"{self.code}: {self.why}", f"  {self.do}"]
@@ -33,15 +45,15 @@ def refusals() -> Mapping[str, Refusal]:
     found = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
         code: Refusal(
-            code, entry["why"], entry["do"], tuple(entry.get("says", ())), tuple(entry.get("theirs", ()))
+            code, **{key: said if isinstance(said, str) else tuple(said) for key, said in entry.items()}
         )
         for code, entry in found.items()
     }
 
 
 def explain(words: Sequence[str]) -> list[Refusal]:
-    """The refusals that the words match: a code, a message, or some words of one; all of them without words. Raises
-    InputError: no refusal matches."""
+    """The entries that the words match: a code, a line of a message or report, or some words of one; all without
+    words. Raises InputError: no entry matches."""
     asked = " ".join(" ".join(words).split()).casefold()
     known = refusals().values()
     if not asked:
@@ -53,7 +65,10 @@ def explain(words: Sequence[str]) -> list[Refusal]:
     ]
     if whole:
         return [max(whole, key=lambda pair: pair[0])[1]]
-    some = [one for one in known if any(asked in part.casefold() for part in (*one.says, *one.theirs))]
+    placed = [(place, one) for one in known if (place := one.place(asked)) is not None]
+    if placed:
+        return [one for _, one in sorted(placed, key=lambda pair: pair[0])]
+    some = [one for one in known if any(asked in part.casefold() for part in one.parts)]
     if not some:
         raise InputError(
             "hush explain", "has no entry of these words", "paste the whole line, or run `hush explain` alone"

@@ -146,10 +146,10 @@ def schema(
 def explain(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="a code, or words of the message; none: all codes", show_default=False),
+        typer.Argument(help="a code, or words of a message or report; none: all", show_default=False),
     ] = None,
 ) -> None:
-    """Say why hush refuses with a message, and what to do."""
+    """Say why hush refuses with a message, or what a word of a report means, and what to do."""
     from flows.explain import explain as found
 
     print("\n".join(line for refusal in found(words or ()) for line in refusal.lines()))

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from flows.explain import explain, refusals
+from hush_core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,14 +34,41 @@ def test_words_give_every_entry_that_has_them_and_no_words_give_all():
     assert all(code in said() for code in refusals())
 
 
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("too weak", ["too-weak"]),
+        ("hopeless", ["hopeless"]),
+        (
+            "!     HOPELESS: σ/B = 1.37, so the noise of all rounds is 208 times as long",
+            ["hopeless", "noise"],
+        ),
+        (
+            "creds: 2 credentials too weak to protect, and 9 examples left out",
+            ["too-weak", "example", "ways"],
+        ),
+        ("│ entry ┃ secrets ┃ in no example ┃ recognised elsewhere ┃", ["elsewhere", "example"]),
+        ("every bound was recomputed; a second route confirmed 3", ["bound", "second-route"]),
+        ("drowned", ["hopeless"]),
+    ],
+)
+def test_a_pasted_line_of_a_report_gives_the_terms_in_it_in_their_order(line, codes):
+    assert [one.code for one in explain([line])] == codes
+
+
+def test_a_term_inside_another_word_is_none():
+    with pytest.raises(InputError, match="has no entry"):
+        explain(["poorly unbound counterexamples"])
+
+
 def test_an_entry_that_no_message_has_would_be_seen():
     sources = "\n".join(
         path.read_text(encoding="utf-8")
         for room in ("flows", "tasks", "hush_core", "lab")
         for path in (ROOT / room).rglob("*.py")
     )
-    assert all(entry.says or entry.theirs for entry in refusals().values())
-    left = [part for entry in refusals().values() for part in entry.says if part not in sources]
+    assert all(entry.parts for entry in refusals().values())
+    left = [p for entry in refusals().values() for p in (*entry.says, *entry.terms) if p not in sources]
     assert left == []
 
 
