@@ -7,7 +7,15 @@ from rich.markup import escape
 
 from flows.reports import ways
 from flows.reports.lines import grid, say, table_lines, where
-from flows.reports.plan_report import PlanReport, choices, headline, remedies_in_words, retraining, verdict
+from flows.reports.plan_report import (
+    PlanReport,
+    choices,
+    headline,
+    hopeless,
+    remedies_in_words,
+    retraining,
+    verdict,
+)
 from hush_core.figures import short_name
 from tasks.publish_plan import PlanRow, Published
 from tasks.wording import counted
@@ -60,7 +68,8 @@ def render(report: PlanReport, console: Console) -> None:
 def _render_prices(report: PlanReport, console: Console) -> None:
     table = grid(headers(report), overflow="fold")
     for row in report.own:
-        chosen = report.recommended is not None and row is report.rows[report.recommended]
+        best = report.recommended is not None and row is report.rows[report.recommended]
+        chosen = best and not hopeless(report)
         table.add_row(*map(escape, cells(report, row)), style="bold green" if chosen else None)
     console.print(table)
 

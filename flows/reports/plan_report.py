@@ -85,11 +85,20 @@ def headline(report: PlanReport) -> str:
         if row.noise_asked is None
         else f"weights.noise_multiplier = {row.noise_asked:.3g}"
     )
+    advice = (
+        "none of these, as the noise drowns the training at each: narrow the entries, or leave their text out "
+        "(`protect: drop`). The best of them is "
+    ) * hopeless(report)
     return (
-        f"{key}: noise multiplier {row.noise_multiplier:.3g}, {row.weight_retained:.1%} of the weight retained "
-        f"({row.protected_retained:.1%} of the examples with a secret), "
-        f"about {row.distinct:,.0f} distinct examples seen" + _taken_by_a_run(report, row)
+        f"{advice}{key}: noise multiplier {row.noise_multiplier:.3g}, "
+        f"{row.weight_retained:.1%} of the weight retained ({row.protected_retained:.1%} of the examples with a "
+        f"secret), about {row.distinct:,.0f} distinct examples seen" + _taken_by_a_run(report, row)
     )
+
+
+def hopeless(report: PlanReport) -> bool:
+    """Whether the noise drowns the training at the best point too, so that no point is recommended."""
+    return report.noise_share is not None and report.noise_share >= 1
 
 
 def _taken_by_a_run(report: PlanReport, row: PlanRow) -> str:
@@ -106,7 +115,7 @@ def verdict(report: PlanReport) -> str:
     ratio = f"σ/B = {sigma / report.expected_batch:.3g}"
     if part is None:
         return f"{ratio}; the config does not say how many parameters are trained, so there is no verdict"
-    if part >= 1:
+    if hopeless(report):
         return (
             f"HOPELESS: {ratio}, so the noise of all rounds is {part:.3g} times as long as their gradients can "
             "add up to, even if all point the same way: these rounds would learn next to nothing"
@@ -132,7 +141,7 @@ def remedies_in_words(report: PlanReport) -> list[str]:
             f"{r.change}: σ = {r.noise_multiplier:.3g}, σ/B = {r.noise_multiplier / r.expected_batch:.3g}{left}"
         )
     lengths = [r.noise_share for r in report.remedies if r.noise_share is not None]
-    if report.noise_share is not None and report.noise_share >= 1 and min(lengths, default=1.0) >= 1:
+    if hopeless(report) and min(lengths, default=1.0) >= 1:
         told.append(
             _one_secret_in_words(report)
             if one_secret(report)

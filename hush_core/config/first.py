@@ -10,6 +10,8 @@ from string import Template
 
 WIDE = 0.25
 """An entry that holds more of the examples than this is written as a comment: all of them would be left out."""
+MOST = 0.5
+"""From this share on nothing narrows it enough."""
 LEVELS = {"credentials": "high"}
 """Of the other kinds: normal."""
 
@@ -42,16 +44,7 @@ class Found:
         """Whether the entry is active: credentials always are, others where they hold a small part of the text."""
         if one.kind == "credentials":
             return True
-        narrow = 0 < one.examples <= WIDE * self.examples
-        return narrow or one is self.least
-
-    @property
-    def least(self) -> Candidate | None:
-        """The narrowest entry, where no other holds anything: without one there is nothing to plan."""
-        held = [one for one in self.candidates if one.examples]
-        if any(one.kind == "credentials" or one.examples <= WIDE * self.examples for one in held):
-            return None
-        return min(held, key=lambda one: one.examples, default=None)
+        return 0 < one.examples <= WIDE * self.examples
 
 
 def chunk_bytes_for(text_bytes: int) -> int:
@@ -97,13 +90,16 @@ def _entry(found: Found, one: Candidate) -> str:
     if one.kind == "credentials":
         comment.append("Which they are, and on which lines: `hush secrets`. Rotate what is real.")
         comment.append("Every copy that the search finds is replaced before training.")
-    elif one is found.least:
-        comment.append(
-            "Wide, and taken only because nothing else is found: put in its place what is confidential."
-        )
     elif taken:
         comment.append(
             "Keep it if these files are confidential. Delete it if anyone in the company may read them."
+        )
+    elif one.examples > MOST * found.examples:
+        comment.append(
+            "Off: this is most of the text. Noise that hides it hides the rest, and without it little is left."
+        )
+        comment.append(
+            'Name what is confidential in it instead, as {id: alpha, kind: path, globs: ["src/alpha/**"]}.'
         )
     elif one.examples:
         comment.append(f"Off: above {WIDE:.0%} of the text, all of which would be left out of training.")

@@ -54,13 +54,22 @@ def test_init_then_plan(job):
     assert output.startswith("hush: hush.yaml: is not in this folder. Hint: run `hush init`")
 
 
-def test_where_nothing_is_found_the_next_step_is_an_entry_and_no_plan_that_is_refused(job, tmp_path):
+@pytest.mark.parametrize("email", ["1+update[bot]@users.example.com", "solo@example.com"])
+def test_where_one_author_or_robot_wrote_all_the_next_step_is_an_entry_and_no_hopeless_plan(
+    job, tmp_path, email
+):
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "hello.py").write_text("print(1)\n")
     git(tmp_path / "bare", "init", "-q")
     git(tmp_path / "bare", "add", ".")
-    git(tmp_path / "bare", "commit", "-q", "-m", "robot", email="1+update[bot]@users.example.com")
+    git(tmp_path / "bare", "commit", "-q", "-m", "all", email=email)
     output = job.hush("init", tmp_path / "bare")
+    text = (job.folder / "hush.yaml").read_text()
+    assert (
+        ("  # Off: this is most of the text. Noise" in text)
+        == ("  # - {id: solo" in text)
+        == ("solo" in email)
+    )
     assert "no text holds what these name; next: add an entry" in " ".join(output.split())
     assert "train without noise on 1 example, without certified rounds" in " ".join(job.hush("plan").split())
     (job.folder / "hush.yaml").unlink()
@@ -109,12 +118,12 @@ def test_no_size_is_refused(tmp_path, examples, text_bytes):
         assert config.repos[0].path.name == 'a "b": #c'
 
 
-def test_what_holds_much_is_a_comment_unless_nothing_else_is_there():
+def test_what_holds_much_is_a_comment_also_where_nothing_else_is_there():
     def active(*sizes):
         return [entry["id"] for entry in written(100, *sizes)["secrets"]]
 
     assert active(3, 25, 26, 0) == ["credentials", "t1"]
-    assert active(0, 90, 40) == ["credentials", "t2"]
+    assert active(0, 90, 40) == ["credentials"]
     assert active(0) == ["credentials"]
 
 

@@ -60,6 +60,9 @@ def test_it_says_whether_the_plan_is_hopeless_and_what_would_help(job, planned):
     said = " ".join(planned.split())
     assert f"σ/B = {row['noise_multiplier'] / batch:.3g}" in said
     assert ("HOPELESS" in said) == (part >= 1) == bool(row["drowned"]), part
+    assert ("take none of these, as the noise drowns" in said) == (part >= 1), (
+        "what is hopeless is not advised"
+    )
     assert ("POOR" in said) == (0.1 <= part < 1)
     helps = re.findall(
         r"(train\.\w+|spread): \S+ σ = ([\d.e+-]+), σ/B = ([\d.e+-]+), noise ([\d.e+-]+) of", said
@@ -217,7 +220,8 @@ def test_a_batch_that_cannot_be_drawn_is_told_with_the_largest_that_can(job):
     assert 10 < own["largest_batch"] < 5000 and own["c"] == 0.4 and own["recommended"]
     said = " ".join(output.split())
     assert f"train.batch: 5,000 cannot be drawn from these weights; {own['largest_batch']}, the most" in said
-    assert f"take weights.c = 0.4: noise multiplier {own['noise_multiplier']:.3g}" in said
+    assert "HOPELESS" in said and "take none of these, as the noise drowns" in said
+    assert f"weights.c = 0.4: noise multiplier {own['noise_multiplier']:.3g}" in said
     assert f"rounds of B = {own['largest_batch']}" in said
 
 
