@@ -48,7 +48,7 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
         raise InputError(str(target), "exists already", "edit it, or move it away and run hush init again")
     store = Store(place.store)
     cache = private_folder(store.root / "extraction")
-    data, said, noted = _draft(repository, CredentialScanner(cache))
+    data, said, noted = _draft(repository, CredentialScanner(cache, progress))
     config = parse_config(data, where=str(repository), folder=repository, command="secrets")
     work = store.work_dir("extraction")
     extracted = extract(config, place.identity_key(), progress, cache=cache, work=work)

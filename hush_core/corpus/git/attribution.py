@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
 import numpy as np
 
@@ -17,13 +18,14 @@ from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
 from hush_core.corpus.git.history_log import FILE
 from hush_core.corpus.git.process import parted
+from hush_core.progress import Progress
 
 _TELLING = re.compile(rb"[A-Za-z0-9\x80-\xff]")
 _BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
 
 def added_lines(
-    view: CleanView, history: History, commits: np.ndarray, max_bytes: int
+    view: CleanView, history: History, commits: np.ndarray, max_bytes: int, progress: Progress
 ) -> tuple[set[int], set[bytes]]:
     """Hashes of all lines that the masked commits added, and the blobs that are no text or too large to be read.
 
@@ -46,11 +48,13 @@ def added_lines(
             *_DIFF,
         )
         pieces = view.stream("-c", *diff, stdin=b"".join(log.commit[c] + b"\n" for c in asked))
-        for after, added in _hunks(pieces):
+        seen = count()
+        for after, added in _hunks(pieces, lambda: progress("history", next(seen), len(asked))):
             if added is None:
                 untold.add(after)
             else:
                 lines.update(line_hash(line) for line in added.splitlines() if tells(line))
+        progress("history", len(asked), len(asked))
     return lines, untold
 
 
@@ -81,10 +85,11 @@ _DIFF = (
     "-U0", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
     "--diff-algorithm=myers", "--indent-heuristic",
 )  # fmt: skip
+_COMMIT = re.compile(rb"[0-9a-f]{40,64}")
 _INDEX = re.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")
 
 
-def _hunks(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
+def _hunks(pieces: Iterable[bytes], at_commit: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
     """(blob after, an added line) for each, as `git diff-tree -c -p -U0` gives them; None for a blob that is no
     text.
 
@@ -105,6 +110,8 @@ def _hunks(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
             yield after, None
         elif not line.startswith((b"+++ ", b"--- ")):
             parents = 0
+            if _COMMIT.fullmatch(line):
+                at_commit()
 
 
 def line_spans(content: bytes, lines: set[int]) -> Iterator[tuple[int, int]]:

@@ -85,7 +85,7 @@ def _work_of(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext
         with corpus.view(t) as view:
             moved = context.once(("moves", t), lambda v=view, h=history: moves(v, h, corpus.max_file_bytes))
             commits = history.commits_of(entry.emails)
-            added, large = added_lines(view, history, commits, corpus.max_file_bytes)
+            added, large = added_lines(view, history, commits, corpus.max_file_bytes, context.progress)
         paths, made = history.touched(entry.emails, moved)
         files.append(corpus.files_named(paths, t))
         untold.append(corpus.files_named(history.standing(large, moved), t))

@@ -21,6 +21,7 @@ from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
 from hush_core.files import private_folder, users_cache
+from hush_core.progress import Progress
 from hush_core.secrets.code import code_version
 from hush_core.secrets.detectors import by_line, credential_names, credential_randomness, deadline
 from hush_core.secrets.detectors.base import Detector, Finding
@@ -62,10 +63,11 @@ class CredentialScanner:
     Args:
         cache: the private folder of an extraction, where compiled rules are kept for the next if the user's own
             cache cannot hold them; None: nowhere.
+        progress: called before and after they are compiled, if nothing is kept.
     """
 
-    def __init__(self, cache: Path | None = None) -> None:
-        self._native, self._public_helpers = _rules(cache)
+    def __init__(self, cache: Path | None = None, progress: Progress | None = None) -> None:
+        self._native, self._public_helpers = _rules(cache, progress)
         self.provenance = RULES_VERSION
 
     def scan(self, content: bytes) -> list[Detection]:
@@ -139,14 +141,19 @@ def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
     return user is not None and user[1] == value
 
 
+COMPILE = "compile the rules for credentials, once"
 _COMPILING = threading.Lock()
 
 
-def _rules(cache: Path | None = None) -> tuple[Any, frozenset[str]]:
+def _rules(cache: Path | None = None, progress: Progress | None = None) -> tuple[Any, frozenset[str]]:
     """The scanner, and the rules whose findings are public; who asks while it is compiled waits for it."""
     with _COMPILING:
         if not _COMPILED:
+            kept = cache is not None and any(_folder(cache).glob("*.vscdb"))
+            say = partial(progress, COMPILE) if progress and not kept else lambda done, total: None
+            say(0, 1)
             _COMPILED.append(_compiled(cache))
+            say(1, 1)
         return _COMPILED[0]
 
 

@@ -155,3 +155,14 @@ def test_what_is_no_text_or_too_large_is_taken_whole(make_repo):
     found = tagged(extract(job(repo.path, ("ann@x.org",), ("file", "commit")), b"k" * 32))
     assert {p for p, _ in found["ann-commit"]} == {"blob.dat", "big.txt"}
     assert found["ann-file"] >= found["ann-commit"]
+
+
+def test_the_reading_of_a_history_says_how_far_it_is_by_commits(make_repo):
+    said = []
+    extract(job(write_history(make_repo(), 3), attributes=("file",)), b"k" * 32, lambda *at: said.append(at))
+    read = [(done, total) for stage, done, total in said if stage == "history"]
+    ends = [place for place, (done, total) in enumerate(read) if done == total]
+    assert len(ends) == len(PEOPLE) and read[0] == (0, read[0][1])
+    assert any(0 < done < total for done, total in read), "it moves"
+    for first, last in zip([0, *(end + 1 for end in ends)], ends, strict=False):
+        assert read[first : last + 1] == sorted(read[first : last + 1])

@@ -283,11 +283,13 @@ def test_compiled_rules_are_kept_in_a_private_folder_and_find_the_same(
     cache.mkdir(mode=0o700)
     cache.chmod(0o700 if shared else 0o777)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    written = set()
+    written, said = set(), []
     for home in ("one", "other" if shared else "one"):
         monkeypatch.setattr(credentials, "_COMPILED", [])
-        assert CredentialScanner(tmp_path / home).scan(text) == scanner.scan(text)
+        asked = CredentialScanner(tmp_path / home, lambda *at: said.append(at))
+        assert asked.scan(text) == scanner.scan(text)
         (kept,) = cache.glob("hush/rules-*/*.vscdb") if shared else (tmp_path / home / "rules").iterdir()
         written.add(kept.stat().st_mtime_ns)
     assert len(written) == 1
+    assert said == [(credentials.COMPILE, 0, 1), (credentials.COMPILE, 1, 1)], "the wait is announced, once"
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
