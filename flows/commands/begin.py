@@ -68,9 +68,9 @@ def secrets(
 
     summary = secrets_of(checked, str(config.resolve()), *given)
     if review:
-        from flows.reports.decide import decide, value_at
+        from flows.reports.decide import decide, look_at
 
-        decide(summary, checked, config, command_line.console(), value_of=value_at)
+        decide(summary, checked, config, command_line.console(), look=look_at)
     else:
         give(summary, lambda: _show_secrets(summary, secret or [], config))
 

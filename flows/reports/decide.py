@@ -23,9 +23,15 @@ from tasks.publish_secrets import Summary
 from tasks.wording import counted
 
 KEYS = {"c": "credential", "p": "placeholder", "u": "public", "n": "unsure"}
-ASKS = (
-    "c credential · p placeholder · u public · n not sure (a capital: with your reason) · v show it · q stop"
-)
+ASKS = "\n".join((
+    "  c  credential: stays protected as its entry says, and is not asked for again",
+    "  p  placeholder: no secret from the next run on; text that holds it is trained on as it is, in every file",
+    "  u  public: the same, with another word in the file of decisions",
+    "  n  not sure: stays protected, and is asked for again",
+    "  a capital: with your reason · v show the value · q stop",
+))  # fmt: skip
+"""What each key does, also to training."""
+NO_LINE = "(its line is not shown: it may show more of a value; v shows the value)"
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,14 @@ class Open:
     @property
     def digits(self) -> str:
         return self.name.rpartition(":")[2]
+
+
+@dataclass(frozen=True, repr=False)
+class Seen:
+    """A value in clear, for this terminal alone; its line without it, where nothing else gives it away."""
+
+    value: bytes
+    line: str | None
 
 
 def needs_terminal() -> None:
@@ -85,23 +99,25 @@ def decide(
     config_file: Path,
     console: Console,
     *,
-    value_of: Callable[[HushConfig, Open], bytes | None],
+    look: Callable[[HushConfig, Open], Seen | None],
     today: Callable[[], date] = date.today,
 ) -> int:
     """Ask for each open value, and write each answer at once; how many were answered.
 
-    value_of: the value in clear, for this terminal alone; None where it cannot be read.
+    look: the value and its line; None where it cannot be read.
     """
     file = decisions_file(config_file)
     waiting = open_values(summary, read_decisions(file))
-    console.print(f"{counted(len(waiting), 'value')} without a decision. {ASKS}", soft_wrap=True)
+    console.print(f"{counted(len(waiting), 'value')} without a decision.\n{ASKS}", soft_wrap=True)
     done = 0
     for number, one in enumerate(waiting, 1):
         place = f"{one.source}:{one.path}" + (f":{one.line}" if one.line else "")
         cost = f"{counted(one.examples, 'example')} {'left out for it' if one.lost else 'with it'}"
         console.print(f"[bold]{number}/{len(waiting)}[/bold] {escape(place)}", soft_wrap=True)
-        console.print(f"    {escape(short_name(one.name, 12))}  ••••••••  {cost}", soft_wrap=True)
-        decision = _asked(config, one, console, value_of, today().isoformat())
+        console.print(f"    {escape(short_name(one.name, 12))}  {cost}", soft_wrap=True)
+        seen = look(config, one)
+        _past_logs((seen and seen.line) or NO_LINE)
+        decision = _asked(one, seen, console, today().isoformat())
         if decision is None:
             break
         write_decision(file, decision)
@@ -111,32 +127,27 @@ def decide(
     return done
 
 
-def _asked(
-    config: HushConfig,
-    one: Open,
-    console: Console,
-    value_of: Callable[[HushConfig, Open], bytes | None],
-    day: str,
-) -> Decision | None:
+def _past_logs(text: str) -> None:
+    """To the terminal alone: what rich prints may be recorded."""
+    sys.stdout.write(f"    {text}\n")
+    sys.stdout.flush()
+
+
+def _asked(one: Open, seen: Seen | None, console: Console, day: str) -> Decision | None:
     """The decision on a value; None to stop."""
     while True:
         key = click.getchar()
         if key in ("q", "Q", "\x03", "\x04"):
             return None
         if key in ("v", "V"):
-            value = value_of(config, one)
-            shown = (
-                "cannot be read at this place" if value is None else repr(value.decode("utf-8", "replace"))
-            )
-            sys.stdout.write(f"    {shown}\n")  # past rich and logs, which may be recorded
-            sys.stdout.flush()
+            unread = "cannot be read at this place"
+            _past_logs(unread if seen is None else repr(seen.value.decode("utf-8", "replace")))
             continue
         if (verdict := KEYS.get(key.lower())) is None:
-            console.print(f"    {ASKS}", soft_wrap=True)
+            console.print(ASKS, soft_wrap=True)
             continue
         reason = "looked at" if key.islower() else click.prompt("    why", default="looked at")
-        value = value_of(config, one) if not key.islower() else None
-        if value is not None and value.decode("utf-8", "replace") in reason:
+        if not key.islower() and seen is not None and seen.value.decode("utf-8", "replace") in reason:
             console.print("    the reason holds the value; say it without, and choose again")
             continue
         console.print(f"    {verdict}")
@@ -145,8 +156,8 @@ def _asked(
         )
 
 
-def value_at(config: HushConfig, one: Open) -> bytes | None:
-    """The value itself, read again out of the repository's revision; None where it is not there."""
+def look_at(config: HushConfig, one: Open) -> Seen | None:
+    """The value, read again out of the repository's revision, and its line; None where it is not there."""
     import hashlib
     import hmac
 
@@ -154,6 +165,7 @@ def value_at(config: HushConfig, one: Open) -> bytes | None:
     from hush_core.secrets.detectors.credential_values import canonical
     from hush_core.secrets.detectors.credentials import CredentialScanner
     from hush_core.secrets.extraction import labelled
+    from hush_core.secrets.report.masked_line import masked_line
     from tasks.runtime.environment import home
 
     key, scanner = home().identity_key(), CredentialScanner(home().store / "extraction")
@@ -161,9 +173,13 @@ def value_at(config: HushConfig, one: Open) -> bytes | None:
         if repository.label != one.source:
             continue
         with CleanView(repository.path, repository.rev) as view:
-            content = view.attempt("cat-file", "blob", f"{view.commit}:{one.path}")
-        for found in scanner.scan(content or b""):
-            same = canonical(found.rule, found.value)
-            if hmac.new(key, same, hashlib.sha256).hexdigest()[:12] == one.digits:
-                return found.value
+            content = view.attempt("cat-file", "blob", f"{view.commit}:{one.path}") or b""
+        found = scanner.scan(content)
+        own = [
+            d for d in found
+            if hmac.new(key, canonical(d.rule, d.value), hashlib.sha256).hexdigest()[:12] == one.digits
+        ]  # fmt: skip
+        there = [d for d in own if content.count(b"\n", 0, d.start) + 1 == one.line]
+        if own:
+            return Seen(own[0].value, masked_line(content, there[0], found) if there else None)
     return None

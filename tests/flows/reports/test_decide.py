@@ -64,6 +64,8 @@ def test_each_new_value_is_asked_for_once_and_what_is_no_secret_is_none_next_tim
     first, second = (seen.index(place) for place in ("src/db.ini:1", "docs.md:1"))
     assert first < second, "what costs examples comes first"
     assert seen.count(WEAK) == 1 and EXAMPLE not in seen, "only v shows a value"
+    assert "password = ••••••••" in seen and "export GITHUB_TOKEN=••••••••" in seen, "the line, masked"
+    assert "placeholder: no secret from the next run on; text that holds it is trained on as it is" in seen
     lines = file.read_text().splitlines()
     assert [line.split()[1] for line in lines] == ["placeholder", "public"]
     assert all(re.fullmatch(r"[0-9a-f]{12} \w+ \d{4}-\d\d-\d\d looked at \(\S+\)", line) for line in lines)
