@@ -51,10 +51,6 @@ class Joined:
     value: bytes
     places: tuple[tuple[int, int], ...]
 
-    def holds(self, start: int, end: int) -> bool:
-        """Whether [start, end) is inside one of the places."""
-        return any(first <= start and end <= last for first, last in self.places)
-
 
 def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> Iterator[Joined]:
     """Values in parts, on the lines (by kind) that the gates name."""

@@ -239,7 +239,10 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
             continue
         loose = sign in _LOOSE
         doubtful = not _may_be_password(value, human=human, quoted=quoted, settings=False) and not (
-            quoted and not loose and _PLAINLY.search(line, 0, match.end(2)) and _is_word(value)
+            quoted
+            and not loose
+            and _PLAINLY.search(line, max(0, match.end(2) - 64), match.end(2))
+            and _is_word(value)
         )
         if doubtful:
             rejected("a word without a digit or a sign, which counts in a file of settings only", value)
@@ -305,7 +308,9 @@ def _no_password(match: linear.Match, value: bytes, *, human: bool, quoted: bool
 def _no_setting(line: bytes, match: linear.Match, sign: bytes, *, quoted: bool) -> str:
     """Why the line does not give the value to the name; "" if it may."""
     start, end = match.span(match.lastindex or 0)
-    given = line[match.end(2) : start] == b"=" and not _DOTTED.search(line, 0, match.start())
+    given = line[match.end(2) : start] == b"=" and not _DOTTED.search(
+        line, max(0, match.start() - 256), match.start()
+    )
     if not quoted and not given and _WORD.fullmatch(line[start:end]) and _SENTENCE.match(line, end):
         return "the first word of a sentence"
     if match[1].lower() == b"pass" and not match[2] and not sign and _GOES_ON.match(line, end):

@@ -54,6 +54,16 @@ def test_the_pinned_rules_end_in_time_and_a_slow_text_does_not_take_its_neighbou
     assert [rule for _, _, rule in found[3]] == ["betterleaks.github-pat"] and not found[0]
 
 
+@pytest.mark.parametrize(
+    "piece", [b'"pwd=' * 5 + b"=3D\xc2\xa0http://", b"COPY t (a, password) FROM stdin;\n"],
+    ids=["names in quotes on one line", "statements"],
+)  # fmt: skip
+def test_many_matches_in_a_text_do_not_each_read_all_of_it(piece):
+    """Each did: of the first kind 60 kB took 16 s and 200 kB too long, where 200 kB take less than a second."""
+    text = piece * (200_000 // len(piece))
+    assert TOO_SLOW not in {rule for _, _, rule in _Look()(text)}
+
+
 def test_a_busy_machine_leaves_no_content_out(monkeypatch):
     """The limit of the pinned rules is one of processor time, which a machine with other work gives late."""
     late = iter([TimeoutError] * 4 + [None])

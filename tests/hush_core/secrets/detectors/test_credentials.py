@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 from sizes import examples, some
 
 from hush_core.secrets.detectors import credential_passwords, credential_rules, credentials
+from hush_core.secrets.detectors.credential_joined import Joined
 from hush_core.secrets.detectors.credential_rules import own_findings
-from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, canonical, key_body, key_lines
+from hush_core.secrets.detectors.credential_values import (
+    PRIVATE_KEY,
+    Detection,
+    canonical,
+    key_body,
+    key_lines,
+)
 from hush_core.secrets.detectors.credentials import CredentialScanner
 from hush_core.secrets.priors import (
     ASSIGNED,
@@ -270,6 +277,25 @@ def test_a_hostile_line_takes_linear_time():
     ):
         content = piece * (100_000 // len(piece))
         assert len(list(own_findings(content, []))) < 100_000  # returns at all: one long line
+
+
+PLACES = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda row: (row[0], sum(row)))
+
+
+@given(
+    st.sets(st.tuples(PLACES, st.sampled_from(["rule", PRIVATE_KEY]))),
+    st.lists(st.lists(PLACES, min_size=1, max_size=3).map(tuple), max_size=5),
+)
+def test_a_part_is_no_value_of_its_own_but_a_private_key_is(places, parts):
+    found = {Detection(rule, b"", *place, True) for place, rule in places}
+    joined = [Joined("in parts", b"%d" % number, of) for number, of in enumerate(parts)]
+    expected = set(found)
+    for one in joined:
+        expected = {
+            d for d in expected
+            if d.rule == PRIVATE_KEY or not any(a <= d.start and d.end <= b for a, b in one.places)
+        } | {Detection(one.rule, one.value, *place, False) for place in one.places}  # fmt: skip
+    assert credentials._whole_values(found, joined) == expected
 
 
 @pytest.mark.parametrize("shared", some([True, False], 1))
