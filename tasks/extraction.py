@@ -59,7 +59,7 @@ class Extracted(BaseModel, frozen=True):
         return {name: getattr(self, name) for name in ("examples", "edges", "secrets", "n_examples")}
 
 
-@cached_task(name="extract", version=10, ignore=["config"])
+@cached_task(name="extract", version=11, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 

@@ -39,6 +39,7 @@ from hush_core.secrets.report.baseline import (
     read_baseline,
     write_baseline,
 )
+from hush_core.secrets.report.findings import with_fate
 from hush_core.secrets.report.paths import without_credentials
 from hush_core.secrets.report.sarif import sarif
 from hush_core.secrets.report.tables import (
@@ -172,6 +173,7 @@ def write_report(
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
     """
     examples, dropped = (without_credentials(frame, key) for frame in (examples, dropped))
+    dropped = with_fate(dropped, coverage["secrets"])
     items = items_of(secrets, edges, examples, key, dropped)
     new = baseline_of_items(items, key)
     baseline = baseline or _report_before(out, new, key)
@@ -179,9 +181,8 @@ def write_report(
     gone_from = None
     if redacted is not None and replaced is not None:
         gone_from = redacted[0], without_credentials(replaced, key)
-    log = sarif(
-        examples, secrets, edges, occurrences, tool_version=version("hush-secrets"), replaced=gone_from
-    )
+    frames = examples, secrets, edges, occurrences
+    log = sarif(*frames, tool_version=version("hush-secrets"), replaced=gone_from, dropped=dropped)
     before = None if baseline is None else files_beside(baseline)
     files = {name: out / name for name in NAMES}
     fresh: dict[str, int] | None = None

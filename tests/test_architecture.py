@@ -209,7 +209,6 @@ LARGE = {
     "hush_core/auditing/against_certificate.py: judge": (7, 61),
     "hush_core/history/budget.py: plan_for_runs": (12, 56),
     "hush_core/secrets/extraction.py: extract": (5, 72),
-    "hush_core/secrets/report/sarif.py: sarif": (8, 71),
     "hush_core/signing/bom.py: _bill": (1, 61),
     "hush_core/training/module.py: __init__": (12, 41),
     "hush_core/training/plain.py: fit_plain": (11, 48),

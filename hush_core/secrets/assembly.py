@@ -24,6 +24,7 @@ from hush_core.secrets.graph import (
 )
 from hush_core.secrets.labels import ChunkLabels, LabelTable
 from hush_core.secrets.redaction import Redaction
+from hush_core.secrets.report.sarif_regions import lines_and_columns
 
 
 def assemble(
@@ -93,21 +94,27 @@ def _dropped(
     """The chunks that are left out, each with every secret in it: a guide for rotating them."""
     rows = fate.lost[held.chunk]
     numbers = held.found[rows].tolist()
+    secrets = [(found[number], config.secrets[found[number].entry]) for number in numbers]
     file, start, end = layout.bytes_of(held.chunk[rows])
+    places = _places(corpus, labels, numbers, file, start, end, redaction)
     columns = {
-        "name": [found[number].name for number in numbers],
-        "kind": [config.secrets[found[number].entry].kind for number in numbers],
+        "name": [one.name for one, _ in secrets],
+        "kind": [entry.kind for _, entry in secrets],
         "source": [corpus.trees[tree].source for tree in corpus.tree[file].tolist()],
         "path": [corpus.paths.shown[path] for path in corpus.path[file].tolist()],
         "start": start,
         "end": end,
         "weak": fate.weak[numbers],
-        "line": _lines(corpus, labels, numbers, file, start, end, redaction),
+        "line": [line for line, _ in places],
+        "column": [column for _, column in places],
+        "reason": [held.reasons[reason] for reason in held.reason[rows].tolist()],
+        "bits": [-math.log2(config.prior(entry, one.bits)) for one, entry in secrets],
+        "provenance": [one.provenance for one, _ in secrets],
     }
     return pl.DataFrame(columns, schema=DROPPED).sort(pl.all())
 
 
-def _lines(
+def _places(
     corpus: Corpus,
     labels: LabelTable,
     numbers: list[int],
@@ -115,25 +122,33 @@ def _lines(
     start: np.ndarray,
     end: np.ndarray,
     redaction: Redaction | None,
-) -> list[int]:
-    """By row, the line on which the secret first is in the chunk [start, end) of the file; 0 where lines cannot be
-    counted: in a history, and where values were replaced."""
+) -> list[tuple[int, int]]:
+    """By row, line and column at which a value begins in the chunk [start, end) of the file. Where none does, the
+    line of what is there of the secret, and column 0. Both are 0 where lines cannot be counted: in a history, and
+    where values were replaced."""
     spans = labels.spans()
     rows = np.isin(spans["found"], numbers)
-    columns = [spans[name][rows].tolist() for name in ("found", "blob", "start", "end")]
-    places: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for number, blob, first, last in zip(*columns, strict=True):
-        places.setdefault((number, blob), []).append((first, last))
+    columns = [spans[name][rows].tolist() for name in ("found", "blob", "start", "end", "value")]
+    marks: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    for number, blob, *mark in zip(*columns, strict=True):
+        marks.setdefault((number, blob), []).append(tuple(mark))
     replaced = set() if redaction is None else set(redaction.blob.tolist())
-    lines = []
-    for number, one, first, last in zip(numbers, file.tolist(), start.tolist(), end.tolist(), strict=True):
+    places = [(0, 0)] * len(numbers)
+    wanted: dict[int, list[tuple[int, int, bool]]] = {}
+    for row, (number, one, first, last) in enumerate(
+        zip(numbers, file.tolist(), start.tolist(), end.tolist(), strict=True)
+    ):
         blob = int(corpus.blob[one])
-        if blob in replaced or corpus.trees[int(corpus.tree[one])].mode == "history":
-            lines.append(0)
-            continue
-        here = [max(a, first) for a, b in places.get((number, blob), ()) if a < last and b > first]
-        lines.append(corpus.contents[blob].count(b"\n", 0, min(here, default=first)) + 1)
-    return lines
+        if blob not in replaced and corpus.trees[int(corpus.tree[one])].mode != "history":
+            here = [(a, value) for a, b, value in marks.get((number, blob), ()) if a < last and b > first]
+            begun = [a for a, value in here if value and a >= first]
+            at = min(begun or (max(a, first) for a, _ in here), default=first)
+            wanted.setdefault(blob, []).append((row, at, bool(begun)))
+    for blob, asked in wanted.items():
+        found = lines_and_columns(corpus.contents[blob], (at for _, at, _ in asked))
+        for row, at, begun in asked:
+            places[row] = found[at] if begun else (found[at][0], 0)
+    return places
 
 
 def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:

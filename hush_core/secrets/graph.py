@@ -48,6 +48,10 @@ DROPPED = {
     "end": pl.UInt32,
     "weak": pl.Boolean,
     "line": pl.UInt32,
+    "column": pl.UInt32,
+    "reason": pl.String,
+    "bits": pl.Float64,
+    "provenance": pl.String,
 }
 _SCHEMAS = {
     "examples": EXAMPLES, "public": EXAMPLES, "secrets": SECRETS, "edges": EDGES, "occurrences": OCCURRENCES,
@@ -69,7 +73,8 @@ class SecretGraph:
     occurrences: OCCURRENCES, sorted; where a value is wholly inside an example's text.
     dropped: DROPPED, sorted; chunks that are not trained on, as they hold a secret that is too weak to protect or
         is to be left out (`weak`), with every secret in them. `line`: where the secret first is in the chunk; 0
-        where lines cannot be counted (a history, a file in which values were replaced).
+        where lines cannot be counted (a history, a file in which values were replaced). `column`: where a
+        value begins; 0 also where none does. `reason` as in edges, `bits` and `provenance` as in secrets.
     redacted: REDACTED, ids dense from 0; secrets of which every copy found was replaced, in `places` of files.
     redactions: REDACTIONS, sorted; where a placeholder begins in an example's text, and where it ends there.
     redacted_values: REDACTED_VALUES, sorted; what was there, for the attack.

@@ -2,11 +2,11 @@
 
 >>> log = sarif(g.examples, g.secrets, g.edges, g.occurrences, tool_version="0.1.0")   # doctest: +SKIP
 
-One result is one edge of the graph: an example that holds a secret; or a place where a redacted value was, which
-is trained on no more. Nothing in the log is text of the user's:
-no value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried.
-Names, reasons and fingerprints come from keyed names. Paths are as they are in the
-repository: a value inside a file's NAME would be shown.
+One result is one place of a secret: an example that holds it, or the first of those that a long value fills. Text
+that is left out has results too, as have places of redacted values. Nothing in the log is text of the user's: no
+value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried. Names,
+reasons and fingerprints come from keyed names. Paths are as they are in the repository: a value inside a file's
+NAME would be shown.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.14 run, 3.27 result, 3.30 region).
 """
@@ -22,8 +22,8 @@ from urllib.parse import quote
 import polars as pl
 
 from hush_core.config.secrets import entry_of
-from hush_core.secrets.labels import is_propagated
 from hush_core.secrets.priors import RANDOM_TOKEN
+from hush_core.secrets.report.findings import ranked_findings, rule_of
 from hush_core.secrets.report.sarif_regions import Place, Region, regions_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -39,6 +39,7 @@ _PLACES = {
     "redacted_id": pl.UInt32, "name": pl.String, "kind": pl.String, "rule": pl.String, "source": pl.String,
     "path": pl.String, "line": pl.UInt32, "end_line": pl.UInt32, "nth": pl.Int64, "rank": pl.Int64,
 }  # fmt: skip
+_FILE = ("redacted_id", "source", "path")
 
 
 def sarif(
@@ -51,6 +52,7 @@ def sarif(
     most: int = MOST_RESULTS,
     most_in_all: int = MOST_IN_ALL,
     replaced: tuple[pl.DataFrame, pl.DataFrame] | None = None,
+    dropped: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The log, JSON-able; the same frames give the same log.
 
@@ -62,97 +64,79 @@ def sarif(
         most: results a secret at most, those detected first, and one in each file before a second in any;
             most_in_all: and in all, shared out evenly. What is left out is counted in the run's properties.
         replaced: the tables `redacted` and `replaced`: one note a place, behind the others, within the same limits.
+        dropped: with the column `fate` (`findings.with_fate`), which the message ends with.
     """
-    ranked = _rank(examples, secrets, edges)
-    shown = ranked.filter(pl.col("rank") < most).sort("rank", "secret_id").head(most_in_all)
-    whole = shown.group_by("secret_id").len().join(edges.group_by("secret_id").len(), on=["secret_id", "len"])
-    shown = shown.sort("example_id", "secret_id")
+    ranked = ranked_findings(examples, secrets, edges, occurrences, dropped)
+    shown = ranked.filter(pl.col("rank") < most).sort("rank", "secret_id", "name").head(most_in_all)
+    whole = shown.group_by("name").len().join(ranked.group_by("name").len(), on=["name", "len"])
+    shown = shown.sort("fate", "example_id", "secret_id", "source", "path", "start", "name")
     places = _replaced(*replaced) if replaced is not None else pl.DataFrame(schema=_PLACES)
     noted = places.filter(pl.col("rank") < most).sort("rank", "redacted_id")
     noted = noted.head(most_in_all - shown.height).sort("source", "path", "line", "redacted_id")
+    tagged = shown.filter(pl.col("fate") == "")
+    regions = regions_of(examples, tagged, occurrences, None if replaced is None else replaced[1])
+    counts = {
+        "secrets": secrets.height,
+        "edges": edges.height,
+        "results": shown.height + noted.height,
+        "mostResultsPerSecret": most,
+        "mostResults": most_in_all,
+        "leftOut": ranked.height - shown.height,
+        "replaced": places.height,
+        "replacedLeftOut": places.height - noted.height,
+        "secretsCutShort": ranked["name"].n_unique() - whole.height,
+    }
+    return _log(
+        tool_version, shown, noted, (regions, set(places.select("source", "path").iter_rows())), counts
+    )
+
+
+def _log(
+    tool_version: str,
+    shown: pl.DataFrame,
+    noted: pl.DataFrame,
+    where: tuple[Mapping[Place, Region], Set[tuple[str, str]]],
+    counts: dict[str, int],
+) -> dict[str, Any]:
+    """The log of these results. where: regions by edge, and the files in which values were replaced."""
     kinds = [frame.select("rule", "kind") for frame in (shown, noted)]
     rules = dict(pl.concat(kinds).unique().sort(pl.all()).iter_rows())
     number = {rule: i for i, rule in enumerate(rules)}
-    sources = pl.concat([examples["source"], noted["source"]])
-    bases = _bases(sources.unique().sort().to_list())
-    regions = regions_of(examples, shown, occurrences, None if replaced is None else replaced[1])
-    changed = set(places.select("source", "path").iter_rows())
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "hush",
-                        "version": tool_version,
-                        "rules": [_rule(rule, kind) for rule, kind in rules.items()],
-                    }
-                },
-                "columnKind": "unicodeCodePoints",
-                "originalUriBaseIds": {
-                    base: {"description": {"text": _plain(f"the top of {source}")}}
-                    for source, base in bases.items()
-                },
-                "results": [
-                    *(_result(row, number, bases, regions, changed) for row in shown.iter_rows(named=True)),
-                    *(_note(row, number, bases) for row in noted.iter_rows(named=True)),
-                ],
-                "properties": {
-                    "secrets": secrets.height,
-                    "edges": edges.height,
-                    "results": shown.height + noted.height,
-                    "mostResultsPerSecret": most,
-                    "mostResults": most_in_all,
-                    "leftOut": edges.height - shown.height,
-                    "replaced": places.height,
-                    "replacedLeftOut": places.height - noted.height,
-                    "secretsCutShort": edges["secret_id"].n_unique() - whole.height,
-                },
-            }
-        ],
+    bases = _bases(pl.concat([shown["source"], noted["source"]]).unique().sort().to_list())
+    driver = {
+        "name": "hush",
+        "version": tool_version,
+        "rules": [_rule(rule, kind) for rule, kind in rules.items()],
     }
-
-
-def rule_of(kind: str, provenance: str) -> str:
-    """What found it: the last word of the provenance ("kingfisher-… betterleaks.github-pat"), or the kind."""
-    words = provenance.split()
-    return words[-1] if words else kind
-
-
-def _rank(examples: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Edges with all that a result shows; `nth` among those of the secret in its file, `rank` among all of them.
-
-    The first place in each file ranks before the second in any.
-    """
-    propagated = [reason for reason in edges["reason"].unique().to_list() if is_propagated(reason)]
-    rules = pl.Series(
-        "rule",
-        [rule_of(kind, by) for kind, by in secrets.select("kind", "provenance").iter_rows()],
-        dtype=pl.String,
-    )
-    place = examples.select("example_id", "source", "path", "start", "end")
-    return (
-        edges.join(place, on="example_id")
-        .join(secrets.select("secret_id", "kind", "name").with_columns(rules), on="secret_id")
-        .with_columns(propagated=pl.col("reason").is_in(propagated))
-        .sort("example_id", "secret_id")
-        .with_columns(nth=pl.int_range(pl.len()).over("secret_id", "source", "path"))
-        .sort("propagated", "nth", "example_id", "secret_id")
-        .with_columns(rank=pl.int_range(pl.len()).over("secret_id"))
-    )
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {
+            base: {"description": {"text": _plain(f"the top of {source}")}} for source, base in bases.items()
+        },
+        "results": [
+            *(_result(row, number, bases, *where) for row in shown.iter_rows(named=True)),
+            *(_note(row, number, bases) for row in noted.iter_rows(named=True)),
+        ],
+        "properties": counts,
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _replaced(redacted: pl.DataFrame, replaced: pl.DataFrame) -> pl.DataFrame:
-    """Places with all that a note shows; `nth` among those of the secret in its file, `rank` among all of them."""
+    """Places with all that a note shows; `nth` among those of the secret in its file, `rank` among all of them.
+
+    A line of a key that is replaced as a whole is no place of its own.
+    """
     rules = [REDACTED + rule_of(kind, by) for kind, by in redacted.select("kind", "provenance").iter_rows()]
     named = redacted.select("redacted_id", "name", "kind").with_columns(
         pl.Series("rule", rules, dtype=pl.String)
     )
     return (
         replaced.join(named, on="redacted_id")
-        .sort("redacted_id", "source", "path", "line", "end_line")
-        .with_columns(nth=pl.int_range(pl.len()).over("redacted_id", "source", "path"))
+        .sort("redacted_id", "source", "path", "line", "end_line", descending=[False] * 4 + [True])
+        .filter((pl.col("end_line") > pl.col("end_line").cum_max().shift().over(_FILE)).fill_null(True))
+        .with_columns(nth=pl.int_range(pl.len()).over(_FILE))
         .sort("nth", "source", "path", "redacted_id")
         .with_columns(rank=pl.int_range(pl.len()).over("redacted_id"))
         .select(list(_PLACES))
@@ -169,7 +153,7 @@ def _note(row: dict[str, Any], number: dict[str, int], bases: dict[str, str]) ->
 
 def _rule(rule: str, kind: str) -> dict[str, Any]:
     says = entry_of(kind).says
-    text = f"{says[:1].upper()}{says[1:]} is in text that is trained on."
+    text = f"{says[:1].upper()}{says[1:]} was found."
     if rule.startswith(REDACTED):
         text = f"{says[:1].upper()}{says[1:]} was here and is replaced in text that is trained on."
     return {"id": rule, "shortDescription": {"text": _plain(text)}, "properties": {"kind": kind}}
@@ -185,10 +169,14 @@ def _result(
     """changed: (source, path) of files in which values were replaced: bytes of the examples are not theirs."""
     how = "was recognised here" if row["propagated"] else "was found here"
     level = "note" if row["propagated"] or row["rule"] == RANDOM_TOKEN else "warning"
+    how += f" ({row['reason']})" + (f"; its text is {row['fate']}" if row["fate"] else "")
     chunk = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
-    otherwise = None if (row["source"], row["path"]) in changed else chunk
-    region = regions.get((row["example_id"], row["secret_id"]), otherwise)
-    return _as_result(row | {"level": level, "how": f"{how} ({row['reason']})"}, number, bases, region)
+    region = None if (row["source"], row["path"]) in changed else chunk
+    if row["fate"] and row["line"]:
+        region = {"startLine": row["line"], "startColumn": max(1, row["column"]), "endLine": row["line"]}
+    elif not row["fate"]:
+        region = regions.get((row["example_id"], row["secret_id"]), region)
+    return _as_result(row | {"level": level, "how": how}, number, bases, region)
 
 
 def _as_result(

@@ -3,6 +3,8 @@
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.30 region).
 """
 
+from collections.abc import Iterable
+
 import polars as pl
 
 Place = tuple[int, int]
@@ -100,19 +102,25 @@ def _regions(data: bytes, spans: list[tuple[Place, int, int, bool]]) -> dict[Pla
     wide = [
         (edge, _border(data, start, -1), _border(data, end, 1), lines) for edge, start, end, lines in spans
     ]
-    at, line, column = 0, 1, 1
-    places = {}
-    for border in sorted({border for _, start, end, _ in wide for border in (start, end)}):
-        passed = data[at:border].decode("utf-8", "replace")
-        breaks = passed.count("\n")
-        column = len(passed) - passed.rfind("\n") if breaks else column + len(passed)
-        at, line = border, line + breaks
-        places[border] = (line, column)
+    places = lines_and_columns(data, (border for _, start, end, _ in wide for border in (start, end)))
     found = {}
     for edge, a, b, lines in wide:
         found[edge] = {"startLine": places[a][0], "startColumn": places[a][1], "endLine": places[b][0]}
         if not lines:
             found[edge] |= {"endColumn": places[b][1], "byteOffset": a, "byteLength": b - a}
+    return found
+
+
+def lines_and_columns(data: bytes, places: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Line and column, from 1, of bytes of a text; linear in its size."""
+    at, line, column = 0, 1, 1
+    found = {}
+    for place in sorted(set(places)):
+        passed = data[at:place].decode("utf-8", "replace")
+        breaks = passed.count("\n")
+        column = len(passed) - passed.rfind("\n") if breaks else column + len(passed)
+        at, line = place, line + breaks
+        found[place] = (line, column)
     return found
 
 

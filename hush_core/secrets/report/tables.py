@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from hush_core.config.secrets import entry_of
 from hush_core.secrets.report.sarif_regions import regions_of
 
 CHANGED = ("name", "kind", "source", "path", "token")
@@ -25,7 +26,10 @@ def files_table(
         .group_by("secret_id", "source", "path")
         .agg(pl.len().alias("examples"), pl.col("reason").unique().sort().str.join(" "))
     )
-    lines = _first_lines(edges, examples, occurrences, replaced)
+    values = items.filter(
+        pl.col("kind").map_elements(lambda k: entry_of(k).are_values, return_dtype=pl.Boolean)
+    )
+    lines = _first_lines(edges.join(values, on="secret_id", how="semi"), examples, occurrences, replaced)
     rows = items.join(held, on=["secret_id", "source", "path"])
     rows = rows.join(lines, on=["secret_id", "source", "path"], how="left")
     columns = ("name", "kind", "source", "path", "line", "examples", "reason", "token")
@@ -37,13 +41,16 @@ def files_table(
 def _first_lines(
     edges: pl.DataFrame, examples: pl.DataFrame, occurrences: pl.DataFrame, replaced: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """secret_id, source, path and the line of the file on which the value first is."""
-    place = examples.select("example_id", "source", "path", "start")
+    """secret_id, source, path and the line of the file on which the value first is. edges: of values. One that is
+    whole in no example, and so fills several, begins where the first of them does."""
+    file = ("secret_id", "source", "path")
+    whole = occurrences.select("example_id", "secret_id", whole=pl.lit(True)).unique()
     first = (
-        edges.join(occurrences, on=["example_id", "secret_id"], how="semi")
-        .join(place, on="example_id")
+        edges.join(examples.select("example_id", "source", "path", "start"), on="example_id")
+        .join(whole, on=["example_id", "secret_id"], how="left")
+        .filter(pl.col("whole") | (pl.col("whole").is_null().all().over(file) & (pl.len().over(file) > 1)))
         .sort("start", "example_id")
-        .unique(["secret_id", "source", "path"], keep="first", maintain_order=True)
+        .unique(file, keep="first", maintain_order=True)
     )
     regions = regions_of(examples, first, occurrences, replaced)
     pairs = first.select("example_id", "secret_id").iter_rows()
@@ -55,10 +62,10 @@ def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
     """One row a secret in a file: in how many chunks that are left out it is, and on which line first (0 where
     lines cannot be counted); weak ones are the reason."""
     rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(
-        pl.len().alias("examples"), pl.col("line").min()
+        pl.len().alias("examples"), pl.col("line").min(), pl.col("fate").first()
     )
     rows = rows.join(items.select("name", "source", "path", "token"), on=["name", "source", "path"])
-    rows = rows.select("name", "kind", "source", "path", "line", "examples", "weak", "token")
+    rows = rows.select("name", "kind", "source", "path", "line", "examples", "weak", "fate", "token")
     return _no_formulas(rows.sort("name", "source", "path"))
 
 

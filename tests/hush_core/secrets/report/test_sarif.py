@@ -19,7 +19,10 @@ from sizes import examples
 from hush_core.corpus import printable_path
 from hush_core.secrets import extract
 from hush_core.secrets.graph import EDGES, EXAMPLES, OCCURRENCES, SECRETS
+from hush_core.secrets.report.baseline import items_of
+from hush_core.secrets.report.findings import with_fate
 from hush_core.secrets.report.sarif import FINGERPRINT, _raw_path, sarif
+from hush_core.secrets.report.tables import dropped_table, files_table
 
 PATH = {"id": "alpha", "kind": "path", "globs": ["secret/**"]}
 
@@ -32,6 +35,10 @@ def log_of(found, **options):
     return sarif(
         found.examples, found.secrets, found.edges, found.occurrences, tool_version="1.2.3", **options
     )
+
+
+def dropped_of(found):
+    return with_fate(found.dropped, found.coverage["secrets"])
 
 
 def place(result):
@@ -186,13 +193,14 @@ def test_what_is_left_out_is_counted_and_the_detected_come_first(make_repo):
     (run,) = log["runs"]
     counts = run["properties"]
     assert counts["results"] == len(run["results"]) == 6 and counts["mostResultsPerSecret"] == 3
-    assert counts["leftOut"] == found.edges.height - 6 and counts["secretsCutShort"] == 2
+    findings = len(files) + 1  # the copies in hexadecimal fill two chunks each
+    assert counts["leftOut"] == findings - 6 < found.edges.height - 6 and counts["secretsCutShort"] == 2
     assert "z.py" in {place(r)["artifactLocation"]["uri"] for r in run["results"]}
     assert log_of(found, most=0)["runs"][0]["results"] == []
     (few,) = log_of(found, most_in_all=3)["runs"]
     by_rule = sorted(r["ruleId"] for r in few["results"])
     assert by_rule == ["betterleaks.github-pat", "betterleaks.github-pat", "path"]  # shared out evenly
-    assert few["properties"]["leftOut"] == found.edges.height - 3
+    assert few["properties"]["leftOut"] == findings - 3
 
 
 def test_no_file_is_left_out_for_the_many_places_in_another(make_repo):
@@ -212,6 +220,86 @@ def test_versions_of_a_history_have_bytes_only(make_repo):
     check_form(log)
     regions = [place(r)["region"] for r in log["runs"][0]["results"]]
     assert len(regions) == 6 and all(set(r) == {"byteOffset", "byteLength"} for r in regions)
+
+
+def private_key(seed: int) -> str:
+    key = base64.b64encode(b"\x30\x82\x04\xa4\x02\x01\x00" + random.Random(seed).randbytes(2300)).decode()
+    body = "\n".join(key[i : i + 64] for i in range(0, len(key), 64))
+    return f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("protect", ["noise", "drop"])
+def test_a_key_that_fills_many_examples_is_one_result_at_its_first_line(make_repo, protect):
+    repo = make_repo()
+    repo.commit({"deploy/key.pem": b"# the old one\n" * 9 + private_key(7).encode()})
+    found = extraction([repo], [{**CREDENTIALS, "protect": protect}])
+    dropped = dropped_of(found)
+    assert max(found.edges.height, dropped.height) > 40, "the key is in many examples"
+    log = log_of(found, dropped=dropped)
+    check_form(log)
+    (result,) = log["runs"][0]["results"]
+    assert place(result)["region"]["startLine"] == 10 and result["ruleId"] == "betterleaks.private-key"
+    items = items_of(found.secrets, found.edges, found.examples, KEY, dropped)
+    tables = files_table(items, found.edges, found.examples, found.occurrences), dropped_table(items, dropped)
+    assert [line for table in tables for line in table["line"]] == [10], "the report names no line of it"
+
+
+def test_text_that_is_left_out_has_results_with_line_column_level_and_cause(make_repo):
+    """The weakest passwords are what a reviewer must see; of each chunk, also the strong value beside them."""
+    repo, weak = make_repo(), "Sommer2019!"
+    lines = ["# é", "", f'T = "{token()}"', f'URL = "postgres://app:{weak}@db.corp:5432/x"']
+    repo.commit({"src/db.py": "\n".join(lines).encode(), "a.py": f'T = "{token()}"\n'.encode()})
+    found = extract(job([repo], [CREDENTIALS], chunk_bytes=2048), KEY)
+    plain, (run,) = log_of(found)["runs"][0], log_of(found, dropped=dropped_of(found))["runs"]
+    assert [place(r)["artifactLocation"]["uri"] for r in plain["results"]] == ["a.py"]
+    assert len(run["results"]) == run["properties"]["results"] == 3
+    assert "its text" not in plain["results"][0]["message"]["text"]
+    check_form({**log_of(found), "runs": [run]})
+    left = {r["ruleId"]: r for r in run["results"][1:]}
+    for rule, line, cause in (
+        ("betterleaks.github-pat", 3, "beside a value that is"),
+        ("betterleaks.generic-credential-uri", 4, "too weak, 5 of 20 bits"),
+    ):
+        result, value = left[rule], token() if line == 3 else weak
+        column = lines[line - 1].index(value) + 1
+        assert place(result)["region"] == {"startLine": line, "startColumn": column, "endLine": line}
+        assert place(result)["artifactLocation"]["uri"] == "src/db.py" and result["level"] == "warning"
+        assert f"its text is left out of training: {cause}." in result["message"]["text"]
+    assert weak not in json.dumps(run) and token() not in json.dumps(run)
+    prints = [r["partialFingerprints"][FINGERPRINT] for r in run["results"]]
+    assert len(set(prints)) == 3
+
+
+def test_what_is_left_out_of_a_history_is_one_result_a_file_by_bytes(make_repo):
+    repo, text = make_repo(), 'URL = "postgres://app:Sommer2019!@db.corp:5432/x"\n'
+    for n in range(3):
+        repo.commit({"db.py": f"{text}x = {n}\n".encode()})
+    found = extraction([repo], [CREDENTIALS], "history")
+    assert found.dropped.height > 1
+    log = log_of(found, dropped=dropped_of(found))
+    check_form(log)
+    (result,) = log["runs"][0]["results"]
+    assert set(place(result)["region"]) == BYTES
+
+
+@pytest.mark.parametrize(
+    ("ways", "weak", "strong"),
+    [
+        ({}, "left out of training: too weak, 5 of 20 bits", "left out of training: beside a value that is"),
+        ({"weak_are": "redacted"}, "redacted by hush plan: too weak for noise, 5 of 20 bits",
+         "redacted by hush plan"),
+        ({"weak_are": "refused", "bits_needed": 24}, "refused by hush plan: too weak, 5 of 24 bits",
+         "left out of training: beside a value that is"),
+        ({"protect": "drop"}, "left out of training: the config asks for it",
+         "left out of training: beside a value that is"),
+    ],
+)  # fmt: skip
+def test_it_says_what_becomes_of_text_under_each_way_of_an_entry(make_repo, ways, weak, strong):
+    repo = make_repo()
+    repo.commit({"db.py": f'"{token()}"\nURL = "postgres://app:Sommer2019!@db.corp:5432/x"\n'.encode()})
+    found = extract(job([repo], [CREDENTIALS], chunk_bytes=2048), KEY)
+    fates = with_fate(found.dropped, {"creds": ways})
+    assert dict(fates.select("weak", "fate").iter_rows()) == {True: weak, False: strong}
 
 
 def graph(rows, texts):
@@ -314,7 +402,9 @@ def test_places_where_values_were_replaced_are_notes_on_the_lines_of_the_reposit
     check_form(log)
     (run,) = log["runs"]
     notes = [r for r in run["results"] if r["properties"]["reason"] == "redacted"]
-    assert len(notes) == run["properties"]["replaced"] == found.replaced.height >= 4
+    assert len(notes) == run["properties"]["replaced"] == 4 < found.replaced.height, (
+        "a line of a key is a note"
+    )
     assert len(run["results"]) == len(notes) + found.edges.height and found.edges.height
     lines, seen = text.split("\n"), []
     for note in notes:
