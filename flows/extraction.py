@@ -24,8 +24,9 @@ def extracted_of(config: HushConfig) -> Extracted:
 
 def find_secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
     """What the flow `secrets` does."""
-    config, gates = _without_gates(check_config(Path(config_file), command="secrets"))
-    extracted = extracted_of(config)
+    config = check_config(Path(config_file), command="secrets")
+    looked, gates = _without_gates(config)
+    extracted = extracted_of(looked)
     folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
     weak = {entry for entry, facts in summary.coverage["secrets"].items() if facts["weak_secrets"]}

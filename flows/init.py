@@ -149,7 +149,7 @@ def _candidates(
         if entry["kind"] == "credentials":
             comment = f"Credentials: {facts['secrets']:,} found that can be protected"
             if weak := facts["weak_secrets"]:
-                comment += f", {weak:,} too weak: the text around them is left out of training"
+                comment += f", {weak:,} too weak for noise"
         names = tuple(entry.get("teams") or entry.get("emails") or ())
         yield Candidate(entry["id"], entry["kind"], names, comment, facts["examples"])
 

@@ -39,7 +39,7 @@ from hush_core.secrets.report.baseline import (
     read_baseline,
     write_baseline,
 )
-from hush_core.secrets.report.findings import with_fate
+from hush_core.secrets.report.findings import with_fate, with_plan
 from hush_core.secrets.report.paths import without_credentials
 from hush_core.secrets.report.sarif import sarif
 from hush_core.secrets.report.tables import (
@@ -125,7 +125,7 @@ def report_secrets(
     summary = write_report(
         **{name: read(getattr(extracted, name)) for name in tables},
         redacted=(read(extracted.redacted), read(extracted.redactions)),
-        coverage=store.read_json(extracted.whole_coverage),
+        coverage=with_plan(store.read_json(extracted.whole_coverage), config),
         skipped=store.read_json(extracted.skipped),
         key=home().identity_key(),
         out=folder,
@@ -211,11 +211,11 @@ def write_report(
             gone = count_by_entry(changed.gone, coverage["secrets"], key)
             put("changes.csv", changes_table(appeared, changed.gone, before))
         put("dropped.csv", None if dropped.is_empty() else dropped_table(items, dropped))
+        replaced_at = None if gone_from is None else gone_from[1]
         none = redacted is None or redacted[0].is_empty()
-        put("redacted.csv", None if none else redacted_table(*redacted, examples))
+        put("redacted.csv", None if none else redacted_table(*redacted, examples, replaced_at))
         unread = skipped_table(skipped or {})
         put("skipped.csv", without_credentials(unread, key) if unread.height else None)
-        replaced_at = None if gone_from is None else gone_from[1]
         put("files.csv", files_table(items, edges, examples, occurrences, replaced_at))
         write_baseline(files["baseline.json"], new)
     except OSError as error:

@@ -216,7 +216,6 @@ LARGE = {
     "tasks/ordinary_training.py: _fit": (12, 37),
     "tasks/publish_secrets.py: write_report": (12, 93),
     "flows/commands/jobs.py: plan": (11, 46),
-    "flows/reports/coverage_notes.py: coverage_notes": (1, 64),
     "flows/reports/job_screen.py: render": (2, 83),
     "lab/benchmarks/mechanism_noise.py: main": (0, 61),
     "lab/benchmarks/nightly_attacks.py: one_home": (2, 70),

@@ -19,61 +19,58 @@ WAYS = {
     "propagated:copy": "that copy one",
 }
 """How examples outside an entry's own files came to hold its secret (`secrets.spread`)."""
+_ANY = (None, "redacted", "refused")
+"""What a plan does with an entry's values (`in_plan`), whichever."""
+
+
+def sentence(coverage: dict[str, Any]) -> str:
+    """How many credentials were found in how many files, and what becomes of them."""
+    read = counted(sum(one["files"] for one in coverage["repositories"].values()), "file")
+    facts = [one for one in coverage["secrets"].values() if one["kind"] == "credentials"]
+    keys = ("secrets", "weak_secrets", "left_out_secrets", "redacted_secrets")
+    every = sum(one[key] for one in facts for key in keys)
+    if not facts:
+        return f"{read} read"
+    if not every:
+        return f"no credential found in {read}"
+    ways = [
+        f"{n:,} {words}"
+        for key, plan, words in (
+            ("secrets", _ANY, "can be protected"),
+            (
+                "weak_secrets",
+                (None,),
+                "too weak to be protected (left out of training, with the text around)",
+            ),
+            ("weak_secrets", ("refused",), "too weak to be protected (hush plan refuses them)"),
+            ("weak_secrets", ("redacted",), "too weak for noise"),
+            ("left_out_secrets", _ANY, "left out of training, as the config asks"),
+            ("redacted_secrets", _ANY, "redacted"),
+        )
+        if (n := sum(one[key] for one in facts if one.get("in_plan") in plan))
+    ]
+    later = sum(one["secrets"] + one["weak_secrets"] for one in facts if one.get("in_plan") == "redacted")
+    which = f"{later:,} of them" if later < every else "it" if every == 1 else "all of them"
+    plan = f"; hush plan redacts {which}" if later else ""
+    return f"{counted(every, 'credential')} found in {read}: {', '.join(ways)}{plan}"
+
+
+def redaction(coverage: dict[str, Any]) -> str:
+    """Whether the examples counted are those before or after values are replaced, which joins some."""
+    entries = coverage["secrets"].values()
+    if any(one["redacted_secrets"] for one in entries):
+        return ", after redaction"
+    later = any(one["secrets"] + one["weak_secrets"] for one in entries if one.get("in_plan") == "redacted")
+    return ", before redaction" if later else ""
 
 
 def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     """Entries that protect nothing or less than they say, and what was left out; no value and no path."""
     notes = []
     every = sum(facts["examples"] for facts in coverage["repositories"].values())
+    lost = leaves_out(coverage)
     for entry, facts in coverage["secrets"].items():
-        dropped = facts["only_in_dropped"]
-        unseen = facts["without_example"] - dropped
-        if protects_nothing(facts) and facts["kind"] == "credentials":
-            notes.append(f"{entry}: no text holds a credential that hush finds, so it protects nothing")
-        elif protects_nothing(facts):
-            notes.append(
-                f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
-            )
-        elif unseen:
-            notes.append(
-                f"{entry}: {counted(unseen, 'secret')} {_verb(unseen, 'stand')} in no example: is the name right?"
-            )
-        if dropped:
-            notes.append(
-                f"{entry}: {counted(dropped, 'secret')} {_verb(dropped, 'stand')} only in examples left out for a "
-                "weak credential beside them (dropped.csv of `hush secrets`)"
-            )
-        if facts["examples"] > WIDE * every:
-            asked = " (`attribute` says how much of theirs is)" if facts["kind"] == "contributors" else ""
-            notes.append(
-                f"{entry}: {facts['examples']:,} of {every:,} examples hold its secrets, and the noise must cover "
-                f"them all; is so much of it secret{asked}?"
-            )
-        imported = facts.get("reasons", {}).get("propagated:import", 0)
-        if imported > max(facts["examples"] / 2, IMPORTED * every):
-            notes.append(
-                f"{entry}: {imported:,} of its {facts['examples']:,} examples are in files that only import one of "
-                "its own. If using it reveals nothing of the secret, `spread: {imports: 0}` in the entry leaves "
-                "them out; else name the files that are secret, not the one that all import"
-            )
-        if facts["left_out_secrets"]:
-            notes.append(
-                f"{entry}: {counted(facts['left_out_examples'], 'example')} with its "
-                f"{counted(facts['left_out_secrets'], 'secret')} left out "
-                "(dropped.csv of `hush secrets` says where)"
-            )
-        if facts["redacted_secrets"] and facts["redacted_places"]:
-            notes.append(
-                f"{entry}: {counted(facts['redacted_secrets'], 'value')} redacted, in "
-                f"{counted(facts['redacted_places'], 'place')}; a copy that the search did not find is not covered"
-            )
-        if facts["weak_secrets"]:
-            notes.append(
-                f"{entry}: {counted(facts['weak_secrets'], 'credential')} too weak to protect, and "
-                f"{counted(facts['weak_examples_dropped'], 'example')} left out with the text around: rotate "
-                "(dropped.csv of `hush secrets` says where)"
-            )
-        notes += _documentation(entry, facts.get("documentation", {}))
+        notes += _of_entry(entry, facts, every, lost)
     skipped = sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values())
     if skipped:
         notes.append(
@@ -85,6 +82,69 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
             "unpacked). Copies of values behind that are not found: leave such files out, or name them in an entry"
         )
     return notes
+
+
+def leaves_out(coverage: dict[str, Any]) -> bool:
+    """Whether text is left out for a value in it: not where a plan redacts or refuses all of these."""
+    entries = coverage["secrets"].values()
+    return any(one["left_out_secrets"] + one["weak_secrets"] for one in entries if not one.get("in_plan"))
+
+
+def _of_entry(entry: str, facts: dict[str, Any], every: int, lost: bool) -> list[str]:
+    """every: examples in all. lost: whether text is left out for weak values."""
+    notes, redacted = [], facts.get("in_plan") == "redacted"
+    dropped = facts["only_in_dropped"]
+    unseen = facts["without_example"] - dropped
+    if protects_nothing(facts) and facts["kind"] == "credentials":
+        notes.append(f"{entry}: no text holds a credential that hush finds, so it protects nothing")
+    elif protects_nothing(facts):
+        notes.append(f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?")
+    elif unseen:
+        notes.append(
+            f"{entry}: {counted(unseen, 'secret')} {_verb(unseen, 'stand')} in no example: is the name right?"
+        )
+    if dropped and lost:
+        notes.append(
+            f"{entry}: {counted(dropped, 'secret')} {_verb(dropped, 'stand')} only in examples left out for a "
+            "weak credential beside them (dropped.csv of `hush secrets`)"
+        )
+    if facts["examples"] > WIDE * every and not redacted:
+        asked = " (`attribute` says how much of theirs is)" if facts["kind"] == "contributors" else ""
+        notes.append(
+            f"{entry}: {facts['examples']:,} of {every:,} examples hold its secrets, and the noise must cover "
+            f"them all; is so much of it secret{asked}?"
+        )
+    imported = facts.get("reasons", {}).get("propagated:import", 0)
+    if imported > max(facts["examples"] / 2, IMPORTED * every):
+        notes.append(
+            f"{entry}: {imported:,} of its {facts['examples']:,} examples are in files that only import one of "
+            "its own. If using it reveals nothing of the secret, `spread: {imports: 0}` in the entry leaves "
+            "them out; else name the files that are secret, not the one that all import"
+        )
+    if facts["left_out_secrets"]:
+        notes.append(
+            f"{entry}: {counted(facts['left_out_examples'], 'example')} with its "
+            f"{counted(facts['left_out_secrets'], 'secret')} left out "
+            "(dropped.csv of `hush secrets` says where)"
+        )
+    if facts["redacted_secrets"] and facts["redacted_places"]:
+        notes.append(
+            f"{entry}: {counted(facts['redacted_secrets'], 'value')} redacted, in "
+            f"{counted(facts['redacted_places'], 'place')}; a copy that the search did not find is not covered"
+        )
+    if facts["weak_secrets"] and facts.get("in_plan"):
+        what = "too weak for noise, which hush plan redacts" if redacted else "too weak to protect"
+        notes.append(
+            f"{entry}: {counted(facts['weak_secrets'], 'credential')} {what}: rotate "
+            "(dropped.csv of `hush secrets` says where)"
+        )
+    elif facts["weak_secrets"]:
+        notes.append(
+            f"{entry}: {counted(facts['weak_secrets'], 'credential')} too weak to protect, and "
+            f"{counted(facts['weak_examples_dropped'], 'example')} left out with the text around: rotate "
+            "(dropped.csv of `hush secrets` says where)"
+        )
+    return notes + _documentation(entry, facts.get("documentation", {}))
 
 
 def _verb(number: int, verb: str) -> str:

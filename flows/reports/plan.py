@@ -47,8 +47,9 @@ def headers(report: PlanReport) -> list[str]:
 def render(report: PlanReport, console: Console) -> None:
     console.print()
     console.print(
-        f"[bold]{counted(report.secrets, 'secret')}[/bold], {report.examples:,} examples; "
-        + (f"certified by {report.method}" if report.rows else "no noise")
+        f"[bold]{counted(report.secrets, 'secret')}[/bold], {report.examples:,} examples"
+        + ways.redaction(report.ways)
+        + (f"; certified by {report.method}" if report.rows else "; no noise")
     )
     ways.render(report.ways, console)
     for sentence in report.replaced:
@@ -110,7 +111,8 @@ def _lost(published: Published) -> str:
 def markdown(report: PlanReport) -> str:
     prices = table_lines(headers(report), [cells(report, row) for row in report.own])
     lines = [
-        f"{counted(report.secrets, 'secret')}, {report.examples:,} examples; certified by `{report.method}`.",
+        f"{counted(report.secrets, 'secret')}, {report.examples:,} examples{ways.redaction(report.ways)}; "
+        f"certified by `{report.method}`.",
         "",
         *ways.markdown(report.ways),
         *(f"- **!** {sentence}" for sentence in report.replaced),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -9,11 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.reports.coverage_notes import coverage_notes, ways
+from flows.reports.coverage_notes import coverage_notes, leaves_out, redaction, sentence, ways
 from hush_core.errors import InputError
 from hush_core.figures import short_name
 from hush_core.secrets.coverage import published
 from hush_core.secrets.priors import RANDOM_TOKEN
+from hush_core.secrets.report.findings import LEFT_OUT
 from hush_core.secrets.report.sarif import MOST_RESULTS
 from tasks.publish_secrets import RepositoryRow, Summary
 from tasks.wording import counted
@@ -35,12 +37,13 @@ REDACTED = ["redacted", "in places"]
 
 def render(summary: Summary, console: Console) -> None:
     """What was found in a sentence, what a person must decide, then tables, and where the files are."""
-    console.print(sentence(summary), soft_wrap=True)
+    console.print(sentence(summary.coverage), soft_wrap=True)
     _decide(summary, console)
     _values(summary, console)
     compared = summary.gone_elsewhere is not None
     table = Table(
-        title=f"{summary.with_secret:,} of {summary.examples:,} examples hold a secret",
+        title=f"{summary.with_secret:,} of {summary.examples:,} examples hold a secret"
+        + redaction(summary.coverage),
         caption="new, gone: secrets in files, since the baseline" if compared else None,
     )
     table.add_column("entry", overflow="fold")
@@ -74,43 +77,21 @@ def render(summary: Summary, console: Console) -> None:
     console.print(f"[bold]report[/bold] {folder}: {', '.join(summary.files)}", soft_wrap=True)
 
 
-def sentence(summary: Summary) -> str:
-    """How many credentials were found in how many files, and what becomes of them."""
-    read = counted(sum(repository.files for repository in summary.repositories), "file")
-    facts = [one for one in summary.coverage["secrets"].values() if one["kind"] == "credentials"]
-    keys = ("secrets", "weak_secrets", "left_out_secrets", "redacted_secrets")
-    strong, weak, dropped, redacted = (sum(one[key] for one in facts) for key in keys)
-    if not facts:
-        return f"{read} read"
-    if not (every := strong + weak + dropped + redacted):
-        return f"no credential found in {read}"
-    ways = [
-        f"{n:,} {words}"
-        for n, words in (
-            (strong, "can be protected"),
-            (weak, "too weak to be protected (left out of training, with the text around)"),
-            (dropped, "left out of training, as the config asks"),
-            (redacted, "redacted"),
-        )
-        if n
-    ]
-    return f"{counted(every, 'credential')} found in {read}: {', '.join(ways)}"
-
-
 def _left_out(repository: RepositoryRow, coverage: dict[str, Any]) -> str:
     """Files that were not read, and examples that hold a weak or dropped secret, or are public."""
     facts = coverage["repositories"][repository.label]
     parts = [f"{n:,} {reason.replace('_', ' ')}" for reason, n in repository.skipped.items()]
-    parts += [counted(n, "example") + " with a secret left out"] if (n := facts["dropped_weak"]) else []
+    why = "with a secret left out" if leaves_out(coverage) else "with a weak value"
+    parts += [f"{counted(n, 'example')} {why}"] if (n := facts["dropped_weak"]) else []
     return ", ".join(parts + ([counted(n, "public example")] if (n := facts["public"]) else []))
 
 
 def _values(summary: Summary, console: Console) -> None:
     """The values that were found and are not weak, and where each first is."""
-    rows = _found(summary).filter(pl.col("kind").is_in(VALUES) & (pl.col("reason") != WEAK))
+    rows = _found(summary).filter(pl.col("kind").is_in(VALUES) & ~pl.col("weak"))
     if rows.is_empty():
         return
-    values = rows.group_by("name").agg(beside=(pl.col("reason") == BESIDE).all())
+    values = rows.group_by("name").agg(beside=pl.col("reason").str.starts_with(LEFT_OUT).all())
     unnamed, beside = values["name"].str.contains(UNNAMED, literal=True).sum(), values["beside"].sum()
     captions = [f"{beside:,} only in text that is left out for a weak value beside it"] if beside else []
     if unnamed:
@@ -119,19 +100,26 @@ def _values(summary: Summary, console: Console) -> None:
 
 
 NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
-WEAK, BESIDE = "left out: too weak", "left out: beside a weak one"
 
 
 def _found(summary: Summary) -> pl.DataFrame:
-    """Where every secret is, in text that is trained on and in text that is left out: name · kind · source · path ·
-    line · examples · reason (why it is one, or WEAK or BESIDE)."""
-    tables = [pl.read_csv(summary.files["files.csv"], infer_schema=False, schema_overrides=NUMBERS)]
+    """Where every secret is or was: name · kind · source · path · line · examples (or places) · reason (why it is
+    one, or what becomes of its text) · weak (whether text is left out for it)."""
+    columns = ("name", "kind", "source", "path", "line", "examples", "reason", "weak")
+    no = pl.lit(False)
+    tables = [_table(summary.files["files.csv"]).with_columns(weak=no).select(columns)]
     if (file := summary.files.get("dropped.csv")) is not None:
-        dropped = pl.read_csv(file, infer_schema=False, schema_overrides=NUMBERS)
-        why = pl.when(pl.col("weak") == "true").then(pl.lit(WEAK)).otherwise(pl.lit(BESIDE))
-        tables.append(dropped.with_columns(reason=why))
-    columns = ("name", "kind", "source", "path", "line", "examples", "reason")
-    return pl.concat([table.select(columns) for table in tables])
+        tables.append(_table(file).with_columns(reason="fate", weak=pl.col("weak") == "true").select(columns))
+    if (file := summary.files.get("redacted.csv")) is not None:
+        places = pl.col("places").cast(pl.Int64)
+        tables.append(
+            _table(file).with_columns(examples=places, reason=pl.lit("redacted"), weak=no).select(columns)
+        )
+    return pl.concat(tables)
+
+
+def _table(file: Path) -> pl.DataFrame:
+    return pl.read_csv(file, infer_schema=False, schema_overrides=NUMBERS)
 
 
 def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, console: Console) -> None:
@@ -139,23 +127,26 @@ def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, cons
     first = pl.format("{}:{}", "source", "path") + pl.when(pl.col("line") > 0).then(
         pl.format(":{}", "line")
     ).otherwise(pl.lit(""))
-    if "reason" in rows.columns:
-        rows = rows.sort(pl.col("reason").str.starts_with("propagated:"), "source", "path", "line")
-    else:
-        rows = rows.sort("source", "path", "line")
-    ordered = rows.with_columns(first=first)
-    values = ordered.group_by("name", maintain_order=True).agg(
-        pl.first("first"), pl.len().alias("files"), pl.sum("examples")
+    ordered = rows.with_columns(first=first).sort(
+        pl.col("reason").str.starts_with("propagated:"), "source", "path", "line"
     )
+    values = ordered.group_by("name", maintain_order=True).agg(
+        pl.first("first"), pl.len().alias("files"), pl.sum("examples"), pl.first("reason")
+    )
+    counts = values["reason"].eq("redacted")
+    unit = "examples" if not counts.any() else "places" if counts.all() else "examples or places"
+    says = "fate" in rows.columns
     table = Table(title=title, caption=caption)
-    for column in ("what", "first at", "files", "examples"):
-        table.add_column(
-            column, overflow="fold", justify="left" if column in ("what", "first at") else "right"
-        )
+    for column in ("what", "first at", *(["why"] if says else [])):
+        table.add_column(column, overflow="fold")
+    for column in ("files", unit):
+        table.add_column(column, overflow="fold", justify="right")
     unnamed = pl.col("name").str.contains(UNNAMED, literal=True)
     order = values.sort(unnamed, -pl.col("examples"), maintain_order=True)
-    for name, place, files, examples in order.head(MOST_VALUES).iter_rows():
-        table.add_row(escape(short_name(name, DIGITS)), escape(place), f"{files:,}", f"{examples:,}")
+    for name, place, files, examples, reason in order.head(MOST_VALUES).iter_rows():
+        why = [reason.partition(": ")[2] or reason] if says else []
+        cells = (short_name(name, DIGITS), place, *why, f"{files:,}", f"{examples:,}")
+        table.add_row(*map(escape, cells))
     console.print(table)
     if values.height > MOST_VALUES:
         console.print(f"[dim]… and {values.height - MOST_VALUES:,} more: {file}[/dim]")
@@ -165,16 +156,18 @@ def _decide(summary: Summary, console: Console) -> None:
     """What cost text and where it first is, then all that a person should look at, before what only informs."""
     file = summary.files.get("dropped.csv")
     if file is not None:
-        weak = pl.read_csv(file, infer_schema=False, schema_overrides=NUMBERS)
-        weak = weak.filter(pl.col("weak") == "true")
+        weak = _table(file).filter(pl.col("weak") == "true").with_columns(reason="fate")
         number = counted(weak["name"].n_unique(), "value")
-        _places(
-            weak,
-            f"To decide: {number} left out of training, with the text around them",
-            "rotate what is real, take it out of the file; or keep the text without it: `protect: redact`",
-            "dropped.csv",
-            console,
-        )
+        fates = weak["fate"].str.split(":").list.first()
+        if (fates == LEFT_OUT).any():
+            title = f"To decide: {number} left out of training, with the text around them"
+            hint = (
+                "rotate what is real, take it out of the file; or keep the text without it: `protect: redact`"
+            )
+        else:
+            title = f"To decide: {number} too weak for noise, {' or '.join(fates.unique().sort())}"
+            hint = "rotate what is real, and take it out of the file"
+        _places(weak, title, hint, "dropped.csv", console)
     _warn(summary, console)
 
 
@@ -228,7 +221,7 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
             cells = (
                 short_name(row["name"], DIGITS),
                 row["source"],
-                row["path"],
+                row["path"] + (f":{row['line']}" if row["line"] else ""),
                 f"{row['examples']:,}",
                 because,
             )
@@ -247,7 +240,7 @@ def markdown(summary: Summary, url: str | None) -> str:
     names += REDACTED if redacts else []
     names += ["new", "gone"] if compared else []
     lines = [
-        f"{summary.with_secret:,} of {summary.examples:,} examples hold a secret.",
+        f"{summary.with_secret:,} of {summary.examples:,} examples hold a secret{redaction(summary.coverage)}.",
         "",
         "| " + " | ".join(names) + " |",
         "|" + "---|" * len(names),

@@ -58,6 +58,11 @@ def in_short(ways: Sequence[Way]) -> str:
     )
 
 
+def redaction(ways: Sequence[Way]) -> str:
+    """Which examples are counted: values that are replaced take no chunks of their own, so there are fewer."""
+    return " after redaction" if any(way.taken == "redact" and way.secrets for way in ways) else ""
+
+
 def render(ways: Sequence[Way], console: Console) -> None:
     if not ways:
         return

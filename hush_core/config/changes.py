@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from hush_core.config.job import HushConfig
+from hush_core.config.secrets import SecretEntry
 from hush_core.config.section import Examples, Noise, Rate, Rounds, Section
 from hush_core.config.settings import Average, ClipNorm, Method, Optimizer, Schedule, UntaggedBatch, WarmUp
 
@@ -90,3 +91,17 @@ class Changes(Section):
         elif self.c is not None:
             keys["weights.noise_multiplier"] = None
         return keys
+
+
+def redacted_by_plan(config: HushConfig) -> list[str]:
+    """The entries whose values a plan redacts because they say `protect: auto`; none where a person asks for
+    certified rounds. Credentials with `weak: refuse` wait: they are a gate, and pass it first."""
+    if not config.mechanism.makes_noise or config.asks_for_noise:
+        return []
+    values = [entry for entry in config.secrets if entry.protect == "auto" and can_redact(entry)]
+    return [entry.id for entry in values if getattr(entry, "weak", "") != "refuse"]
+
+
+def can_redact(entry: SecretEntry) -> bool:
+    """Whether its copies can be replaced: they are values, and none of them is called documentation."""
+    return entry.are_values and not getattr(entry, "documentation", ())

@@ -155,8 +155,9 @@ class CredentialsSecret(SecretEntry):
     may_be_empty: bool = True
     """A source without a credential is in order."""
     weak: Literal["drop", "refuse"] = "drop"
-    """For a credential under 20 bits, or as easy to guess as its target allows. `drop` leaves its examples
-    out and reports it first; `refuse` stops the job and names the places."""
+    """For a credential under 20 bits, or as easy to guess as its target allows, that is not redacted. `drop` leaves
+    its examples out and reports it first. `refuse` stops the job and names the places, also where the plan would
+    redact (`protect: auto`)."""
     documentation: Annotated[tuple[DocumentedValue, ...], Field(max_length=10_000)] = ()
     """Values that are examples of a manual: not secrets while they occur in their `paths` alone. Not with
     `protect: redact`."""

@@ -40,7 +40,7 @@ _OF_REPOSITORIES = (
 _OF_ENTRIES = (
     "kind", "protect", "secrets", "without_example", "only_in_dropped", "examples", "edges", "weak_secrets",
     "weak_examples_dropped", "left_out_secrets", "left_out_examples", "redacted_secrets", "redacted_places",
-    "documentation",
+    "documentation", "in_plan",
 )  # fmt: skip
 """What the graph, the sizes of files and the text of untagged examples decide; docs/secrets.md says why."""
 _OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused", "skipped_files"}

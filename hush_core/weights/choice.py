@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import BaseModel
 
 from hush_core.config import HushConfig, HushMechanism, SecretEntry
+from hush_core.config.changes import can_redact, redacted_by_plan
 from hush_core.config.secrets import Protect
 from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, UNLIKE_ERROR, Law, shifts
 
@@ -99,14 +100,10 @@ class Predicted:
 
 def values_redacted(config: HushConfig) -> HushConfig:
     """The job with what is decided before any text is read: `redact` for values that say `auto`; `noise`, where a
-    person asks for certified rounds. Credentials with `weak: refuse` wait: they are a gate, and pass it first."""
-    if not config.mechanism.makes_noise:
-        return config
-    open_ = [entry for entry in config.secrets if entry.protect == "auto"]
-    if config.asks_for_noise:
-        return taking(config, {entry.id: "noise" for entry in open_})
-    values = [entry for entry in open_ if can_redact(entry) and getattr(entry, "weak", "") != "refuse"]
-    return taking(config, {entry.id: "redact" for entry in values})
+    person asks for certified rounds."""
+    if config.mechanism.makes_noise and config.asks_for_noise:
+        return taking(config, {entry.id: "noise" for entry in config.secrets if entry.protect == "auto"})
+    return taking(config, dict.fromkeys(redacted_by_plan(config), "redact"))
 
 
 def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None = None) -> float | None:
@@ -128,11 +125,6 @@ def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None =
         0.0 if numbers is None else min(law.signal_needed(numbers, unlike=unlike) for unlike in (False, True))
     )
     return signal if numbers is None or signal < least else None
-
-
-def can_redact(entry: SecretEntry) -> bool:
-    """Whether its copies can be replaced: they are values, and none of them is called documentation."""
-    return entry.are_values and not getattr(entry, "documentation", ())
 
 
 def taking(config: HushConfig, ways: dict[str, Taken]) -> HushConfig:

@@ -82,9 +82,11 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     (repository / "hush.yaml").write_text("version: 1\n")
     for named in ("plain/src", "bare.git"):
         output = job.hush("secrets", named, "--quiet")
-        assert "1 credential found in 2 files: 1 too weak to be protected" in output
+        assert "1 credential found in 2 files: 1 too weak for noise; hush plan redacts it" in output
+        assert "5 of 20 bits" in output and "left out of training" not in output, "a plan redacts it"
         assert "src/db.py:2 " in output and "1 binary" in output and "Sommer" not in output
-        assert "1 example with a secret left out" in output and "0 of 1 examples hold a secret" in output
+        assert "1 example with a weak value" in output
+        assert "0 of 1 examples hold a secret, before redaction" in output
         assert ("next: hush init" in output) == (named == "bare.git"), "a first config is there already"
     (report,) = (job.home / "secrets").glob("plain-*")
     assert not any(b"Sommer" in path.read_bytes() for path in report.rglob("*") if path.is_file())
@@ -96,20 +98,38 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     git(repository, "commit", "-q", "-am", "three")
     output = job.hush("secrets", "plain", "--quiet")
     assert "github-pat" in output.partition("Found: 1 value")[2], "beside a weak value, it is not named"
-    assert "src/db.py:1 " in output and "1 only in text that is left out for a weak value beside it" in output
+    assert "src/db.py:1 " in output and "for a weak value beside it" not in output, "a plan redacts both"
     shown = job.hush("secrets", "plain", "--quiet", "--secret", "credentials")
-    assert "in 1 file" in shown and "left out: beside a weak one" in shown and "left out: too weak" in shown
-    assert token not in output + shown
+    assert "in 1 file" in shown and "src/db.py:1 " in shown and "redacted by hush plan" in shown
+    ways = {
+        "noise": ("1 too weak to be protected (left out of training", "too weak, 5 of 20 bits",
+                  "1 only in text that is left out for a weak value beside it"),
+        "drop": ("2 left out of training, as the config asks", "the config asks for it"),
+        "redact": ("2 redacted", "Found: 2 values", "places", "0 of 2 examples hold a secret, after redaction"),
+    }  # fmt: skip
+    for way, said in ways.items():
+        config = folder / f"{way}.yaml"
+        entry = f"{{id: creds, kind: credentials, protect: {way}}}"
+        config.write_text(f"version: 1\nrepos: [{{path: plain}}]\nsecrets: [{entry}]\n")
+        screen = job.hush("secrets", config, "--quiet", "--secret", "creds")
+        assert all(words in screen for words in said), (way, screen)
+        assert screen.count("src/db.py:1 ") == screen.count("src/db.py:2 ") == 2, (
+            f"{way}: file and line of each"
+        )
+        assert token not in screen and "Sommer" not in screen
     git(repository, "reset", "-q", "--hard", "HEAD~1")
 
     gate = folder / "gate.yaml"
     entry = "{id: creds, kind: credentials, level: 1.0e-4, weak: refuse}"
     gate.write_text(f"version: 1\nrepos: [{{path: plain}}]\nsecrets: [{entry}]\n")
-    assert "creds: `weak: refuse` stops hush plan and hush run" in job.hush("secrets", gate, "--quiet")
+    output = job.hush("secrets", gate, "--quiet")
+    assert "creds: `weak: refuse` stops hush plan and hush run" in output
+    assert "too weak for noise, refused by hush plan" in output and "left out of training" not in output
     output = job.hush("plan", gate, status=2)
     assert "holds a credential" in output and "too easy to guess to be protected" in output
     gate.write_text(gate.read_text().replace(", weak: refuse", "") + "train: {rounds: 2, batch: 1}\n")
     output = " ".join(job.hush("plan", gate, "--quiet").split())
+    assert "0 secrets, 2 examples after redaction; no noise" in output
     assert "redact 1 value, and train without noise on 2 examples, without" in output
     assert "train.rounds, train.batch: not used, as no certified round is made" in output
     assert "creds: 1 value redacted, in 1 place; a copy that the search did not find" in output
@@ -118,7 +138,9 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
 def test_why_names_the_rule_or_the_filter_and_shows_no_value(job):
     """Each line by what takes it: a filter that says nothing, or a value on the screen, fails."""
     lines = {
-        f'TOKEN = "{job.token}"': "yes", "DB_PASSWORD=tr0ub4dor&3": "too weak", "API_KEY=changeme": "placeholder",
+        f'TOKEN = "{job.token}"': "99 bits, 20 are needed",
+        "DB_PASSWORD=tr0ub4dor&3": "5 bits, 20 are needed: too weak for noise",
+        "API_KEY=changeme": "placeholder",
         "commit 3f786850e387550fdab836ed7e6dc881de23001b": "digest", "nothing to see": "no rule sees anything",
     }  # fmt: skip
     file = job.folder / "why.env"

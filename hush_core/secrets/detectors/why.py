@@ -52,8 +52,11 @@ def why(content: bytes, line: int, scanner: CredentialScanner) -> list[Reason]:
 
 
 def _shown(rule: str, value: bytes) -> str:
-    weak = published_bits(guess_bits(rule, value)) < WEAK_BITS
-    return f"{rule}: too weak to be protected, so it is left out of training" if weak else rule
+    bits = published_bits(guess_bits(rule, value))
+    said = f"{rule}: {bits:.0f} bits, {WEAK_BITS:.0f} are needed"
+    return (
+        f"{said}: too weak for noise, so it is redacted or left out of training" if bits < WEAK_BITS else said
+    )
 
 
 def _line(content: bytes, line: int) -> tuple[int, int]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from hush_core.config import HushConfig
+from hush_core.config.changes import redacted_by_plan
 from hush_core.config.secrets import entry_of
 from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.labels import is_propagated
@@ -19,22 +21,22 @@ FINDINGS = {
 _FILE = ("name", "source", "path")
 
 LEFT_OUT, REDACTED_LATER = "left out of training", "redacted by hush plan"
-"""What `fate` begins with where text is left out, and where a plan replaces the value: `protect: auto`."""
+"""What `fate` begins with where text is left out, and where a plan replaces the value (`protect: auto`)."""
 
 
 def with_fate(dropped: pl.DataFrame, entries: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     """`dropped` with the column `fate`: what becomes of the row's text, and why, in words.
 
     Args:
-        entries: of a coverage report, by id. `weak_are`: `redacted` or `refused` where a plan does that with weak
-            values in place of leaving out their text; `bits_needed`: how many are enough.
+        entries: of a coverage report, by id. `in_plan`: what a plan does with the values (`redacted`), or with weak
+            ones (`refused`), in place of leaving out their text. `bits_needed`: how many are enough.
     """
     fates = [
         _fate(weak, bits, name, entries[name.partition("/")[0]])
         for weak, bits, name in dropped.select("weak", "bits", "name").iter_rows()
     ]
     rows = dropped.with_columns(fate=pl.Series(fates, dtype=pl.String))
-    lost = pl.col("weak") & ~pl.col("fate").str.starts_with(REDACTED_LATER)
+    lost = pl.col("weak") & pl.col("fate").str.starts_with(LEFT_OUT)
     lost = lost.any().over("source", "path", "start", "end")
     beside = pl.when(lost).then(pl.lit(f"{LEFT_OUT}: beside a value that is")).otherwise(pl.col("fate"))
     return rows.with_columns(fate=pl.when("weak").then("fate").otherwise(beside))
@@ -42,10 +44,10 @@ def with_fate(dropped: pl.DataFrame, entries: Mapping[str, Mapping[str, Any]]) -
 
 def _fate(weak: bool, bits: float, name: str, entry: Mapping[str, Any]) -> str:
     """Of a weak value; of another one what a plan does if it redacts the weak values beside it."""
-    way = entry.get("weak_are")
+    way = entry.get("in_plan")
     if not weak:
         redacted = way == "redacted"
-        return REDACTED_LATER if redacted else "kept by hush plan, which redacts the weak value beside it"
+        return REDACTED_LATER if redacted else "kept by hush plan, without the weak value beside it"
     if name.endswith(TOO_SLOW):
         return f"{LEFT_OUT}: not searched in time"
     if entry.get("protect") == "drop":
@@ -54,6 +56,19 @@ def _fate(weak: bool, bits: float, name: str, entry: Mapping[str, Any]) -> str:
     if way == "redacted":
         return f"{REDACTED_LATER}: too weak for noise, {counted}"
     return f"{'refused by hush plan' if way == 'refused' else LEFT_OUT}: too weak, {counted}"
+
+
+def with_plan(coverage: dict[str, Any], config: HushConfig) -> dict[str, Any]:
+    """The coverage report of a look, which leaves out weak values, with what a plan does (see `with_fate`)."""
+    redacted = redacted_by_plan(config)
+    entries = {}
+    for entry in config.secrets:
+        ways = ["redacted"] if entry.id in redacted else []
+        ways += ["refused"] if getattr(entry, "weak", "") == "refuse" else []
+        target = math.floor(-math.log2(config.posterior(entry))) + 1
+        facts = {"bits_needed": max(round(WEAK_BITS), target), **({"in_plan": ways[0]} if ways else {})}
+        entries[entry.id] = coverage["secrets"][entry.id] | facts
+    return coverage | {"secrets": entries}
 
 
 def ranked_findings(

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from hush_core.config.secrets import entry_of
+from hush_core.secrets.redaction import REPLACED
 from hush_core.secrets.report.sarif_regions import regions_of
 
 CHANGED = ("name", "kind", "source", "path", "token")
@@ -69,13 +70,21 @@ def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
     return _no_formulas(rows.sort("name", "source", "path"))
 
 
-def redacted_table(redacted: pl.DataFrame, redactions: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
-    """One row a redacted secret in a file of private examples: how many placeholders represent it there."""
+def redacted_table(
+    redacted: pl.DataFrame, redactions: pl.DataFrame, examples: pl.DataFrame, replaced: pl.DataFrame | None
+) -> pl.DataFrame:
+    """One row a redacted secret in a file of private examples: how many placeholders represent it there, and on
+    which line of the repository's file it first was (0 where lines cannot be counted)."""
+    file = ("redacted_id", "source", "path")
+    at = pl.DataFrame(schema=REPLACED) if replaced is None else replaced
     held = redactions.join(examples.select("example_id", "source", "path"), on="example_id")
-    rows = held.group_by("redacted_id", "source", "path").agg(pl.len().alias("places"))
+    rows = held.group_by(file).agg(pl.len().alias("places"))
+    rows = rows.join(at.group_by(file).agg(pl.col("line").min()), on=file, how="left")
     rows = rows.join(redacted.select("redacted_id", "name", "kind"), on="redacted_id")
     return _no_formulas(
-        rows.select("name", "kind", "source", "path", "places").sort("name", "source", "path")
+        rows.with_columns(pl.col("line").fill_null(0))
+        .select("name", "kind", "source", "path", "line", "places")
+        .sort("name", "source", "path")
     )
 
 

@@ -286,10 +286,10 @@ def test_what_is_left_out_of_a_history_is_one_result_a_file_by_bytes(make_repo):
     ("ways", "weak", "strong"),
     [
         ({}, "left out of training: too weak, 5 of 20 bits", "left out of training: beside a value that is"),
-        ({"weak_are": "redacted"}, "redacted by hush plan: too weak for noise, 5 of 20 bits",
+        ({"in_plan": "redacted"}, "redacted by hush plan: too weak for noise, 5 of 20 bits",
          "redacted by hush plan"),
-        ({"weak_are": "refused", "bits_needed": 24}, "refused by hush plan: too weak, 5 of 24 bits",
-         "left out of training: beside a value that is"),
+        ({"in_plan": "refused", "bits_needed": 24}, "refused by hush plan: too weak, 5 of 24 bits",
+         "kept by hush plan, without the weak value beside it"),
         ({"protect": "drop"}, "left out of training: the config asks for it",
          "left out of training: beside a value that is"),
     ],
