@@ -12,6 +12,7 @@ from flows.output import give, with_result
 from hush_core.errors import InputError
 
 if TYPE_CHECKING:
+    from hush_core.config import HushConfig
     from tasks.publish_secrets import Summary
 
 
@@ -38,7 +39,7 @@ def secrets(
     why: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE:LINE",
+            metavar="[LABEL:]FILE:LINE",
             help="say which rules for credentials look at this line, and what takes away what they see",
         ),
     ] = None,
@@ -52,7 +53,7 @@ def secrets(
     if why is not None:
         from flows.reports.why import render_reasons, why_at
 
-        reasons = why_at(why)
+        reasons = why_at(why, _config_of_place(why, config))
         give(reasons, lambda: render_reasons(reasons, command_line.console()))
         return
     if review:
@@ -62,6 +63,7 @@ def secrets(
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
     config = command_line.job_file(config, looks=True)
     checked = command_line.check(config, command="secrets")
+    _check_names(secret or [], [entry.id for entry in checked.secrets])
     if baseline is not None:
         _check_baseline(baseline)
     from flows.looks import secrets_of
@@ -82,6 +84,29 @@ def _show_secrets(summary: Summary, secrets: list[str], config: Path) -> None:
     render_files(summary, secrets, command_line.console())
     if config.is_dir() and not (config / command_line.FIRST).exists():
         command_line.console().print("next: hush init writes a first hush.yaml, which hush plan uses")
+
+
+def _config_of_place(place: str, config: Path | None) -> HushConfig | None:
+    """The config whose report prints this place, unless it is a file here; None without a config to look in."""
+    file = place.rpartition(":")[0]
+    if ":" not in file or Path(file).exists():
+        return None
+    from hush_core.config import load_config
+
+    try:
+        return load_config(command_line.job_file(config, looks=True), command="secrets")
+    except InputError:
+        if config is not None:
+            raise
+        return None
+
+
+def _check_names(secrets: list[str], entries: list[str]) -> None:
+    """Raises InputError: a name that no secret can have, as it begins with no entry; before anything is read."""
+    for name in secrets:
+        if name.partition("/")[0] not in entries:
+            hint = f"name an entry ({', '.join(entries)}), or a secret of files.csv, which begins with one"
+            raise InputError("--secret", f"no entry is called {name.partition('/')[0]!r}", hint)
 
 
 def _check_baseline(path: Path) -> None:

@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from flows.output import OUTPUT
 from flows.reports.secrets import NUMBERS, UNNAMED
+from flows.reports.why import content_at
 from hush_core.config import HushConfig
 from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
 from hush_core.errors import InputError
@@ -161,25 +162,19 @@ def look_at(config: HushConfig, one: Open) -> Seen | None:
     import hashlib
     import hmac
 
-    from hush_core.corpus.git.clean_view import CleanView
     from hush_core.secrets.detectors.credential_values import canonical
     from hush_core.secrets.detectors.credentials import CredentialScanner
-    from hush_core.secrets.extraction import labelled
     from hush_core.secrets.report.masked_line import masked_line
     from tasks.runtime.environment import home
 
     key, scanner = home().identity_key(), CredentialScanner(home().store / "extraction")
-    for repository in labelled(config):
-        if repository.label != one.source:
-            continue
-        with CleanView(repository.path, repository.rev) as view:
-            content = view.attempt("cat-file", "blob", f"{view.commit}:{one.path}") or b""
-        found = scanner.scan(content)
-        own = [
-            d for d in found
-            if hmac.new(key, canonical(d.rule, d.value), hashlib.sha256).hexdigest()[:12] == one.digits
-        ]  # fmt: skip
-        there = [d for d in own if content.count(b"\n", 0, d.start) + 1 == one.line]
-        if own:
-            return Seen(own[0].value, masked_line(content, there[0], found) if there else None)
+    content = content_at(config, one.source, one.path) or b""
+    found = scanner.scan(content)
+    own = [
+        d for d in found
+        if hmac.new(key, canonical(d.rule, d.value), hashlib.sha256).hexdigest()[:12] == one.digits
+    ]  # fmt: skip
+    there = [d for d in own if content.count(b"\n", 0, d.start) + 1 == one.line]
+    if own:
+        return Seen(own[0].value, masked_line(content, there[0], found) if there else None)
     return None

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hush_core.config import HushConfig
 from hush_core.errors import InputError
 
 
@@ -20,16 +21,20 @@ class LineReasons(BaseModel):
     columns: list[tuple[int, int, bool, str]]
 
 
-def why_at(place: str) -> LineReasons:
-    """What is said of FILE:LINE. Raises InputError: the place has another form, or there is no such file or
-    line."""
+def why_at(place: str, config: HushConfig | None = None) -> LineReasons:
+    """What is said of FILE:LINE, or of LABEL:PATH:LINE as the report prints it, a file of the config's revision.
+    Raises InputError: the place has another form, or there is no such file or line."""
     file, _, number = place.rpartition(":")
     if not file or not number.isascii() or not number.isdigit() or len(number) > 9:
         raise InputError("--why", f"{place}: is not FILE:LINE", "name a file and the number of a line")
     try:
         content = Path(file).read_bytes()
     except OSError as error:
-        raise InputError("--why", f"{file}: {error.strerror}", "name a file that can be read") from None
+        label, _, path = file.partition(":")
+        content = content_at(config, label, path) if config is not None else None
+        if content is None:
+            hint = "name a file that can be read, or LABEL:PATH:LINE of a report with that report's config"
+            raise InputError("--why", f"{file}: {error.strerror}", hint) from None
     from hush_core.secrets.detectors.credentials import CredentialScanner
     from hush_core.secrets.detectors.why import why
     from tasks.runtime.environment import home
@@ -39,6 +44,18 @@ def why_at(place: str) -> LineReasons:
     except ValueError as error:
         raise InputError("--why", f"{place}: {error}", "name one of its lines") from None
     return LineReasons(file=file, line=int(number), columns=[tuple(one) for one in found])
+
+
+def content_at(config: HushConfig, label: str, path: str) -> bytes | None:
+    """A file of the revision of the repository that reports call `label`; None where it is not there."""
+    from hush_core.corpus.git.clean_view import CleanView
+    from hush_core.secrets.extraction import labelled
+
+    for repository in labelled(config):
+        if repository.label == label:
+            with CleanView(repository.path, repository.rev) as view:
+                return view.attempt("cat-file", "blob", f"{view.commit}:{path}")
+    return None
 
 
 def render_reasons(reasons: LineReasons, console: Console) -> None:

@@ -42,8 +42,11 @@ def test_the_report_then_only_what_changed(job):
     assert states(output)["extract"] == ["Completed"] and "since the baseline" in output
     assert "owners: protects NOTHING" in output
     changed = (folder / "changes.csv").read_bytes()
-    job.hush("secrets", job.config, "--secret", "no-such", status=2)  # a second look, and one that fails
+    job.hush("secrets", job.config, "--secret", "creds/none", status=2)  # a second look, and one that fails
     assert (folder / "changes.csv").read_bytes() == changed
+    refused = job.hush("secrets", job.config, "--secret", "no-such", "--out", job.folder / "none", status=2)
+    assert "no entry is called 'no-such'" in refused and "name an entry (" in refused
+    assert not (job.folder / "none").exists(), "all of it is read for a name that no secret can have"
 
     output = job.hush("secrets", job.config, "--out", job.folder / "elsewhere")
     assert states(output)["extract"] == ["Cached"] and "since the baseline" not in output
@@ -152,3 +155,23 @@ def test_why_names_the_rule_or_the_filter_and_shows_no_value(job):
         assert said in " ".join(output.split()), (line, output)
         assert not any(value in output for value in (job.token, "tr0ub4dor", "changeme", "3f786850"))
     assert job.hush("secrets", "--why", f"{file}:{len(lines)}") == output
+
+
+def test_why_takes_a_place_as_the_report_prints_it(tmp_path_factory):
+    """With the config, in its folder or in the repository; the revision's text counts, not the working tree's."""
+    folder = tmp_path_factory.mktemp("places")
+    job, shop = Job(folder, seed=33), folder / "shop"
+    (shop / "src").mkdir(parents=True)
+    (shop / "src" / "pw.env").write_text("A=1\nDB_PASSWORD=tr0ub4dor&3\n")
+    git(shop, "init", "-q", "-b", "main")
+    git(shop, "add", ".")
+    git(shop, "commit", "-q", "-m", "one")
+    (shop / "src" / "pw.env").write_text("")
+    place = "shop:src/pw.env:2"
+    assert place in job.hush("secrets", "shop", "--quiet")
+    output = job.hush("secrets", "shop", "--why", place)
+    assert "5 bits, 20 are needed" in " ".join(output.split()) and "tr0ub4dor" not in output
+    refused = job.hush("secrets", "--why", place, status=2)
+    assert "LABEL:PATH:LINE of a report with that report's config" in refused
+    assert "No such file" in job.hush("secrets", "shop", "--why", "shop:src/none.env:2", status=2)
+    assert "it has 2 lines" in job.hush("secrets", "shop", "--why", "shop:src/pw.env:3", status=2)
