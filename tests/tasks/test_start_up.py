@@ -59,7 +59,7 @@ def test_a_mistake_in_the_file_loads_none_of_it(tmp_path):
     config = tmp_path / "job.yaml"
     config.write_text("version: 2\n")
     done, names = loaded(tmp_path / "home", ["run", config], ["secrets", config])
-    assert done.returncode == 2 and done.stderr.count("job.yaml") == 2
+    assert done.returncode == 2 and done.stderr.count("job.yaml: version") == 2
     assert not HEAVY & names
     assert few_threads(done), "told later, a look's numpy begins a thread a core, which spin for a second"
 

@@ -6,6 +6,7 @@ The whole value is hidden, and with it whatever may be the rest of it. Where tha
 import re
 from collections.abc import Sequence
 
+from hush_core import linear
 from hush_core.secrets.detectors.credential_values import Detection
 from hush_core.secrets.propagation.value_search import MIN_DECODED, SearchTerm, ValueSearch
 
@@ -14,13 +15,13 @@ MASK = "••••••••"
 MOST_BEFORE, MOST_AFTER = 80, 60
 _QUOTES = (b'"', b"'", b"`")
 _QUOTED = re.compile(rb"[\"'`]")
-_STATED = re.compile(rb"(?:^|[=:(,>@/\[{;|]|\b(?:[Bb]earer|[Bb]asic|[Tt]oken)\s)\s*\Z")
+_STATED = linear.compile(rb"(?:^|[=:(,>@/\[{;|]|\b(?:[Bb]earer|[Bb]asic|[Tt]oken)\s)\s*\Z")
 """What is directly before a value without quotation marks; behind a word it may be the value's second."""
-_JOINED = re.compile(rb"[\"'`]\s*[-+.&|\\]*\s*\w?\Z")
+_JOINED = linear.compile(rb"[\"'`]\s*[-+.&|\\]*\s*\w?\Z")
 """A text before the opening quotation mark, to which this one is joined."""
 _PLAIN = re.compile(rb"[\w\s\"'`=:,.()\[\]{}<>@/$|;*#!?-]*")
 _WORD = re.compile(rb"[a-z]{1,20}|[A-Z]{1,20}|[A-Z]?[a-z]{1,20}(?:[A-Z][a-z]{2,20}){0,5}")
-_CODED = re.compile(rb"(?=[^\s\"'`(),;]*\d)[^\s\"'`(),;]{8}")
+_RUNS = re.compile(rb"[^\s\"'`(),;]+")
 MOST_DIGITS = 5
 """Words and few digits are shown beside a value; anything else may be a form of it that no search knows."""
 
@@ -55,13 +56,22 @@ def _shows(text: bytes, value: bytes, found: Sequence[Detection]) -> bool:
     this one, or what is no plain text and may be encoded."""
     words = all(_WORD.fullmatch(run) for run in re.findall(rb"[A-Za-z]+", text))
     digits = len(re.findall(rb"\d", text))
-    if not _PLAIN.fullmatch(text) or not words or digits > MOST_DIGITS or _CODED.search(text):
+    if (
+        not _PLAIN.fullmatch(text)
+        or not words
+        or digits > MOST_DIGITS
+        or any(map(_is_coded, _RUNS.findall(text)))
+    ):
         return True
     letters, own = (re.sub(rb"[^a-z0-9]", b"", one.lower()) for one in (text, value))
     if any(own[n : n + 3] in letters or own[n : n + 3][::-1] in letters for n in range(len(own) - 2)):
         return True
     search = ValueSearch([SearchTerm(one.value, any_case=True) for one in found])
     return bool(search.in_time(text)[0])
+
+
+def _is_coded(run: bytes) -> bool:
+    return len(run) >= 8 and any(sign in run for sign in b"0123456789")
 
 
 def _plain(text: bytes) -> str:

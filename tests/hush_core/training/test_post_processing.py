@@ -199,7 +199,7 @@ def test_the_average_is_that_of_the_iterates_in_float64(tmp_path, iterates, aver
 def test_what_is_kept_is_the_best_of_what_was_evaluated(tmp_path):
     """The rounds teach other letters than the validation text's: an early state is best there, and not the last."""
     start = tiny()
-    settings = config(keep="best", evaluate_every=2, learning_rate=3e-2, average="ema", average_decay=0.5)
+    settings = config(keep="best", evaluate_every=2, learning_rate=6e-2, average="ema", average_decay=0.5)
     done = fit_private(
         plan(0.05), TAGGED, start, settings, tmp_path, others=OtherTexts(validation=UNTAGGED[:8])
     )
