@@ -98,6 +98,12 @@ def test_a_password_is_found_in_syntax_that_no_rule_lists(form, value):
     assert labelled(f"import os\n{form.format(value)}\nz = 1\n", value)
 
 
+def test_a_statement_deep_in_a_file_is_read_from_its_beginning_above_the_passwords_column():
+    columns = "INSERT INTO users (\n  id,\n  password\n) VALUES\n(1, '{}'),\n(2, '{}');\n"
+    text = "x = 1\n" * 1000 + columns.format(STRONG, PHRASE) + "x = 1\n" * 1000
+    assert labelled(text, STRONG) and labelled(text, PHRASE)
+
+
 @pytest.mark.parametrize("form", STRONG_ONLY)
 def test_a_strong_password_is_found_on_the_line_of_a_name(form):
     assert labelled(f"import os\n{form.format(STRONG)}\nz = 1\n", STRONG)
