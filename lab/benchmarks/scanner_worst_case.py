@@ -1,10 +1,14 @@
 """Processor seconds that each reader takes for a MB of hostile text, by kind. Target: 2 s a MB.
 
-    .venv/bin/python lab/benchmarks/scanner_worst_case.py [--mb 1]
+    .venv/bin/python lab/benchmarks/scanner_worst_case.py [--mb 1] [--random COUNT --seed N]
 
 Each row is the time for a quarter of the text and for all of it; a quadratic rule would take 16 times as long.
 First the scan for credentials: "left out" where the deadline ends it, and the file is not trained on. Then the
 search for a value that is in the text again and again, the readers of imports, mail, and the estimate of bits.
+
+`--random`: the scan alone, of random pieces repeated. Shown are those that take 6 times as long for 4 times the
+text, or over 4 s a MB. So three quadratic places were found that no row shows: each expression was linear, but each
+of many matches read its whole line again.
 """
 
 import argparse
@@ -93,6 +97,33 @@ def readers() -> Iterator[tuple[str, bytes, bytes, Callable[[bytes], str]]]:
         yield f"bits: {name}", b"", piece, lambda text: f"{guess_bits(ASSIGNED, text):.0f}"
 
 
+WORDS = b"""
+x < > , ( ) [ { = * & " ' ` ; : ? / \\ 1 # . - @ | } ] ! + $ if => // password pwd= token secret AKIA ghp_
+-----BEGIN -----END KEY----- eyJhbGciOi %41 \\x41 \\u0041 &#65; QUJD aGVsbG8 0x41, =3D chr(65) user: http:// <~
+~> <key> </key> host,user,password curl key DB_ &amp; 12345678 Ab1! J7kq2!mWz9Lr4 name: value: export ${x} <<EOF
+import from use login passwort: pass --password -p "password": \\n \\" pillow-tunnel-anchor-velvet is api_key
+Bearer Authorization: set_ 0123456789abcdef hunter2 username senha= auth pin credentials getenv( https://u:p@h/
+${PASSWORD:-x} data:image/png;base64, sha256- CHANGEME
+""".split()
+BETWEEN = (
+    b" |\t|\n|\r\n|\xc2\xa0|\0a\0|INSERT INTO t (a, password) VALUES (|COPY t (a, password) FROM stdin;"
+).split(b"|")
+
+
+def suspects(count: int, seed: int) -> Iterator[tuple[bytes, float, float]]:
+    """(piece, seconds for 15 kB, for 60 kB) of random pieces that are slow, or slower than linear."""
+    draw, look = random.Random(seed), _Look()
+    look.scanner.scan(b"x")  # compiles the rules
+    for _ in range(count):
+        first, second = (b"".join(draw.choices((*WORDS, *BETWEEN), k=draw.randint(1, 6))) for _ in range(2))
+        piece = first * draw.choice((1, 1, 5, 40)) + second * draw.choice((0, 1, 1, 40))
+        short, _ = seconds(look, texts(piece, 15_000))
+        if short > 0.03:
+            long, _ = seconds(look, texts(piece, 60_000))
+            if long > min(6 * short, 0.24):
+                yield piece, short, long
+
+
 def seconds(read: Callable[[bytes], str], text: bytes) -> tuple[float, str]:
     began = time.process_time()
     ended = read(text)
@@ -104,7 +135,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--mb", type=float, default=1.0)
-    size = int(parser.parse_args().mb * 1e6)
+    parser.add_argument("--random", type=int, default=0, metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    for piece, short, long in suspects(arguments.random, arguments.seed):
+        print(f"{long / 0.06:6.1f} s a MB {long / short:5.1f} times {piece[:100]!r}", flush=True)
+    if arguments.random:
+        return
+    size = int(arguments.mb * 1e6)
     for name, head, piece, read in readers():
         (short, _), (long, out) = (seconds(read, texts(piece, n, head)) for n in (size // 4, size))
         print(

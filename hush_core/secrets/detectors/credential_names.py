@@ -373,7 +373,7 @@ _ENDS = linear.compile(rb"-----END ([A-Z0-9 ]*)")
 
 
 _LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"
-_RIGHT = b" \t\r\n\"'`<>,;&()[]{}|\\@"
+_RIGHT = re.compile(rb"[ \t\r\n\"'`<>,;&()\[\]{}|\\@]")
 _QUOTED = re.compile(rb"[A-Za-z0-9_+/.~=$!|%^*#:@-]{1,512}")
 
 
@@ -382,12 +382,11 @@ def widened(content: bytes, start: int, end: int, first: int, last: int) -> tupl
     begin = start
     while begin > max(first, start - 64) and content[begin - 1] not in _LEFT:
         begin -= 1
-    stop = end
-    while stop < min(last, end + 512) and content[stop] not in _RIGHT:
-        stop += 1
+    furthest = min(last, end + 512)
+    stop = found.start() if (found := _RIGHT.search(content, end, furthest)) else max(end, furthest)
     quote = max(content.rfind(q, max(first, start - 256), start) for q in (b'"', b"'", b"`"))
     if quote >= 0:
-        close = content.find(content[quote : quote + 1], end, min(last, end + 512))
+        close = content.find(content[quote : quote + 1], end, furthest)
         inner = content[quote + 1 : close] if close >= 0 else b""
         if (
             inner
