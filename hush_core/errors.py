@@ -7,6 +7,7 @@ from the user's data: such a value may be the secret itself.
 from collections.abc import Sequence
 
 MOST_LINES = 10
+"""Of one message; how many more mistakes there are is its last line."""
 
 
 class HushError(Exception):

@@ -15,7 +15,7 @@ _TRIM, _MMAP, _MMAP_MAX, _ARENAS = -1, -3, -4, -8
 """Numbers of M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX and M_ARENA_MAX (malloc.h)."""
 _AT_ONCE = {_ARENAS: 1, _MMAP: 1 << 22, _TRIM: 1 << 23}
 """One arena, and blocks of 4 MiB mapped one by one. Smaller blocks, such as texts, are reused until `give_back`: to
-map and clear each took a tenth of an extraction's processor time."""
+map and clear each takes processor time."""
 _KEPT = {_TRIM: -1, _MMAP_MAX: 0}
 """The heap never shrinks, and no block lies outside of it."""
 _DEFAULT = {_ARENAS: 0, _MMAP: 1 << 25, _TRIM: 1 << 26, _MMAP_MAX: 1 << 16}

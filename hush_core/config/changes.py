@@ -1,4 +1,4 @@
-"""What may be changed of a job for one run."""
+"""What may be changed of a job for one run, by a person or by its plan."""
 
 from __future__ import annotations
 

@@ -30,12 +30,10 @@ with freed_at_once() if sys.argv[1] == "with" else contextlib.nullcontext():
     holes = [b"x" * 20_000 for _ in range(2_000)]  # or the findings would lie in these, below all texts
     before = resident("RssAnon")
     texts, kept = [], []
-    for n in range(200):
-        texts.append(bytes([n]) * 400_000)
+    for n in range(16):
+        texts.append(bytes([n]) * 5_000_000)
         kept.append(bytes([n]) * 20_000)
     texts.clear()
-    if sys.argv[1] == "with":
-        give_back()  # as the scan does after some batches
     print((resident("RssAnon") - before) >> 20)
 """
 TRAINING = f"""

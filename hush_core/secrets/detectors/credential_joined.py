@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import re
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
@@ -33,6 +35,7 @@ from hush_core.secrets.detectors.credential_joints import (
     SHELL,
 )
 from hush_core.secrets.detectors.credential_randomness import surprise
+from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection
 from hush_core.secrets.detectors.credential_words import verdict
 
 Line = tuple[int, int]
@@ -50,6 +53,19 @@ class Joined:
     rule: str
     value: bytes
     places: tuple[tuple[int, int], ...]
+
+
+def whole_values(found: set[Detection], parts: Iterable[Joined]) -> set[Detection]:
+    """Each value in parts in place of what is inside it: a part is no value of its own, but a weaker one."""
+    start_of = attrgetter("start")
+    rows = sorted(found, key=start_of)
+    for joined in parts:
+        for first, last in joined.places:
+            low, high = (bisect_left(rows, at, key=start_of) for at in (first, last))
+            rows[low:high] = [d for d in rows[low:high] if d.rule == PRIVATE_KEY or d.end > last]
+        for start, end in joined.places:
+            insort(rows, Detection(joined.rule, joined.value, start, end, False), key=start_of)
+    return set(rows)
 
 
 def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> Iterator[Joined]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 import threading
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,7 @@ from hush_core.secrets.detectors import by_line, credential_names, credential_ra
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_catalogues import is_catalogue, is_text
-from hush_core.secrets.detectors.credential_joined import Joined
+from hush_core.secrets.detectors.credential_joined import whole_values
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL
 from hush_core.secrets.detectors.credential_passwords import head_lines
 from hush_core.secrets.detectors.credential_public import is_placeholder
@@ -100,7 +98,7 @@ class CredentialScanner:
         taken = [(d.start, d.end) for d in found]
         own, parts, gated = all_findings(content, taken)
         found |= {Detection(rule, content[start:end], start, end, True) for rule, start, end in own}
-        found = _whole_values(found, parts)
+        found = whole_values(found, parts)
         for detection in tuple(found):
             if reason := why_public(content, detection):
                 rejected(reason, detection.value)
@@ -117,18 +115,6 @@ class CredentialScanner:
     def pinned_places(self, text: bytes) -> list[int]:
         """Where the pinned rules see something, placeholders included."""
         return [found.location["start_offset"] for found in deadline.pinned(self._native.scan, text)]
-
-
-def _whole_values(found: set[Detection], parts: list[Joined]) -> set[Detection]:
-    """Each value in parts in place of what is inside it: a part is no value of its own, but a weaker one."""
-    rows, start_of = sorted(found, key=attrgetter("start")), attrgetter("start")
-    for joined in parts:
-        for first, last in joined.places:
-            low, high = (bisect_left(rows, at, key=start_of) for at in (first, last))
-            rows[low:high] = [d for d in rows[low:high] if d.rule == PRIVATE_KEY or d.end > last]
-        for start, end in joined.places:
-            insort(rows, Detection(joined.rule, joined.value, start, end, False), key=start_of)
-    return set(rows)
 
 
 _NO_PASSWORD = re.compile(

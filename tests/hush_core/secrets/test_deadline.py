@@ -54,13 +54,9 @@ def test_the_pinned_rules_end_in_time_and_a_slow_text_does_not_take_its_neighbou
     assert [rule for _, _, rule in found[3]] == ["betterleaks.github-pat"] and not found[0]
 
 
-@pytest.mark.parametrize(
-    "piece", [b'"pwd=' * 5 + b"=3D\xc2\xa0http://", b"COPY t (a, password) FROM stdin;\n"],
-    ids=["names in quotes on one line", "statements"],
-)  # fmt: skip
-def test_many_matches_in_a_text_do_not_each_read_all_of_it(piece):
-    """Each did: of the first kind 60 kB took 16 s and 200 kB too long, where 200 kB take less than a second."""
-    text = piece * (200_000 // len(piece))
+def test_many_matches_on_a_line_do_not_each_read_all_of_it():
+    """Each did: 60 kB took 16 s and 200 kB too long, where 200 kB take less than a second."""
+    text = (b'"pwd=' * 5 + b"=3D\xc2\xa0http://") * 5_000
     assert TOO_SLOW not in {rule for _, _, rule in _Look()(text)}
 
 

@@ -18,9 +18,8 @@ def references(language: str, content: bytes) -> list[Reference]:
     Args:
         language: python, javascript, typescript, go, java, rust, c or cpp.
 
-    Guarantees: time linear in the content, no exception on any bytes. Comments and strings are read like code: to
-    set them aside spares 0 to 2 % of the imports found in eight repositories, and takes a parser that a hostile
-    file can fill the memory with.
+    Guarantees: time linear in the content, no exception on any bytes. Comments and strings are read like code, so
+    there are more references, never fewer. A parser sets them aside, but a hostile file can exhaust its memory.
     """
     return _read(language, content)[0]
 

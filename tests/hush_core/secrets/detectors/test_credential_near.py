@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
+from hush_core.secrets.detectors import credential_columns
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.priors import PASSWORD_BITS, guess_bits
 
@@ -96,6 +97,13 @@ def test_messages_names_and_paths_given_to_it_are_not(line):
 @pytest.mark.parametrize("form", WRAPPED + APART + LANGUAGES + OPTIONS + COLUMNS)
 def test_a_password_is_found_in_syntax_that_no_rule_lists(form, value):
     assert labelled(f"import os\n{form.format(value)}\nz = 1\n", value)
+
+
+def test_each_statement_is_looked_for_once_however_many_lines_are_near_it():
+    """Each line looked for those in 2,200 bytes before and behind it: 10 s a MB."""
+    line = b"COPY t (a, password) FROM stdin;\n"
+    lines = [(at, at + len(line)) for at in range(0, 500 * len(line), len(line))]
+    assert [found.span() for found in credential_columns._statements(line * 500, lines)] == lines
 
 
 def test_a_statement_deep_in_a_file_is_read_from_its_beginning_above_the_passwords_column():

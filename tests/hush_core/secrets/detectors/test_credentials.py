@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sizes import examples, some
 
 from hush_core.secrets.detectors import credential_passwords, credential_rules, credentials
-from hush_core.secrets.detectors.credential_joined import Joined
+from hush_core.secrets.detectors.credential_joined import Joined, whole_values
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.detectors.credential_values import (
     PRIVATE_KEY,
@@ -295,7 +295,7 @@ def test_a_part_is_no_value_of_its_own_but_a_private_key_is(places, parts):
             d for d in expected
             if d.rule == PRIVATE_KEY or not any(a <= d.start and d.end <= b for a, b in one.places)
         } | {Detection(one.rule, one.value, *place, False) for place in one.places}  # fmt: skip
-    assert credentials._whole_values(found, joined) == expected
+    assert whole_values(found, joined) == expected
 
 
 @pytest.mark.parametrize("shared", some([True, False], 1))
