@@ -139,10 +139,14 @@ _WORD = re.compile(rb"[A-Za-z0-9]")
 
 
 def around(text: bytes, changes: Sequence[Change], margin: int = MARGIN_BYTES) -> list[Range]:
-    """The changes widened to whole lines, by MARGIN_LINES and `margin` bytes on both sides; what touches is one."""
+    """The changes widened to whole lines, by MARGIN_LINES and `margin` bytes on both sides; what touches is one.
+
+    The text between two changes is read once from each side, however few of its lines hold a letter or a digit.
+    """
     widened: list[Range] = []
-    for start, end, _ in changes:
-        first, last = _up(text, start, margin), _down(text, end, margin)
+    apart = [0, *(place for change in changes for place in change[:2]), len(text)]
+    for n, (start, end, _) in enumerate(changes):
+        first, last = _up(text, start, margin, apart[2 * n]), _down(text, end, margin, apart[2 * n + 3])
         if widened and first <= widened[-1][1]:
             widened[-1] = (widened[-1][0], max(last, widened[-1][1]))
         else:
@@ -150,18 +154,18 @@ def around(text: bytes, changes: Sequence[Change], margin: int = MARGIN_BYTES) -
     return widened
 
 
-def _up(text: bytes, at: int, margin: int) -> int:
+def _up(text: bytes, at: int, margin: int, least: int) -> int:
     farthest, seen = at - margin, 0
-    while at > 0 and (seen < MARGIN_LINES or at > farthest):
+    while at > least and (seen < MARGIN_LINES or at > farthest):
         above = text.rfind(b"\n", 0, at - 1) + 1
         seen += _WORD.search(text, above, at) is not None
         at = above
     return at
 
 
-def _down(text: bytes, at: int, margin: int) -> int:
+def _down(text: bytes, at: int, margin: int, most: int) -> int:
     farthest, seen = at + margin, 0
-    while at < len(text) and (seen < MARGIN_LINES or at < farthest):
+    while at < most and (seen < MARGIN_LINES or at < farthest):
         below = text.find(b"\n", at) + 1 or len(text)
         seen += _WORD.search(text, at, below) is not None
         at = below

@@ -45,8 +45,9 @@ class _Section:
         self._below: dict[str, list[int]] = {}
 
     def add(self, pattern: str, owners: frozenset[str]) -> None:
+        rule = _Rule(pattern)  # a pattern that no host understands leaves nothing behind
         self._below.setdefault(_folder(pattern), []).append(len(self._rules))
-        self._rules.append((_Rule(pattern), owners or self.defaults))
+        self._rules.append((rule, owners or self.defaults))
 
     def owners(self, path: str) -> tuple[frozenset[str], int]:
         """The owners that the last matching rule gives, and how many rules were compared."""

@@ -88,3 +88,40 @@ def test_what_is_around_a_change_has_seven_lines_with_words_on_both_sides():
         assert 7 <= sum(b"line" in line for line in part) < 25 and sum(map(len, part)) >= 130
     assert text[first - 1 : first] == b"\n" and text[last - 1 : last] == b"\n"
     assert around(text, [Change(0, 5, 0), Change(at, at, 0)])[0][0] == 0
+
+
+class Counted(bytes):
+    """A text that counts the lines sought in it."""
+
+    sought = 0
+
+    def find(self, *where):
+        self.sought += 1
+        return super().find(*where)
+
+    def rfind(self, *where):
+        self.sought += 1
+        return super().rfind(*where)
+
+
+def test_many_changes_between_lines_without_words_read_the_text_twice_and_not_once_a_change():
+    before, now = (
+        Counted(b"".join((b"---\n", b"===\n")[n % 80 == k] for n in range(9_999))) for k in (80, 50)
+    )
+    found = changed(before, now)
+    now.sought = 0
+    around(now, found)
+    assert len(found) > 50 and now.sought < 2.1 * 9_999
+
+
+def test_what_is_around_many_changes_is_what_is_around_each():
+    several = 0
+    for seed in range(300):
+        before, now = versions(seed)
+        found = changed(before, now)
+        each = [r for change in found for r in around(now, [change], 20)]
+        together = around(now, found, 20)
+        assert all(any(a <= start and end <= b for a, b in together) for start, end in each)
+        assert sum(b - a for a, b in together) == len({n for start, end in each for n in range(start, end)})
+        several += len(together) > 1
+    assert several > 20

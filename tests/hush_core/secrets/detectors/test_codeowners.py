@@ -27,6 +27,8 @@ RULES = {
     ),
     "a folder at any depth": ("a/**/* @deep\n", {"a/b/c/d": {"@deep"}}),
     "two folders down": ("a/*/* @two\n", {"a/b/c/d": set(), "a/b/c": {"@two"}}),
+    "a last line that no host understands": ("/src/ @risk\n[\n", {"src/a.py": {"@risk"}, "a.py": set()}),
+    "such a line before others": ("[ @x\n/src/ @risk\n", {"src/a.py": {"@risk"}, "a.py": set()}),
     "escapes, comments and lines nobody understands": (
         "# c @x\n!docs/ @neg\n/with\\ space/ @s\n*.md mail@x.org\n\n\\#odd @hash\n",
         {"with space/a": {"@s"}, "a.md": {"mail@x.org"}, "docs/a": set(), "#odd": {"@hash"}},
