@@ -6,9 +6,9 @@ Each row is the time for a quarter of the text and for all of it; a quadratic ru
 First the scan for credentials: "left out" where the deadline ends it, and the file is not trained on. Then the
 search for a value that is in the text again and again, the readers of imports, mail, and the estimate of bits.
 
-`--random`: the scan alone, of random pieces repeated. Shown are those that take 6 times as long for 4 times the
-text, or over 4 s a MB. So three quadratic places were found that no row shows: each expression was linear, but each
-of many matches read its whole line again.
+`--random`: random pieces repeated, each for a reader drawn for it. Shown are those that take 6 times as long for 4
+times the text, or over 4 s a MB; what a reader raises ends it. So places were found that no row showed: each
+expression was linear, but each of many matches read its whole line again, or RE2 kept thousands of states a byte.
 """
 
 import argparse
@@ -19,7 +19,9 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from hush_core.corpus.changes import around, changed
 from hush_core.corpus.documents.mime import read_mail
+from hush_core.secrets.detectors.codeowners import Codeowners
 from hush_core.secrets.detectors.credentials import _Look
 from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.priors import ASSIGNED, guess_bits
@@ -32,6 +34,7 @@ PIECES = {
     "brackets": b"[", "dashes": b"-", "pipes": b"|", "backslashes": b"\\", "=": b"=", "base64": b"Ab1/",
     "newlines": b"\n", "joints and blanks": BLANKS, "password lines": b"password=\n", "options": b" --keykeykeykey",
     "comments": b"/*", "addresses": b"x://a:bcd@e ", "BEGIN short": b"-----BEGIN PRIVATE KEY-----",
+    "long tokens": b"\nAuthorization: Bearer " + b"a1B2" * 700, "long queries": b"\n//a?token=" + b"a1B2" * 700,
     "domains": b"q.o.g.v.auth0.com\\r", "curl": b"curl\r\r-uE:'aaa'\n\n",
     "KEY-----": b"KEY-----", "curl headers": b"curl --header\"Key:dRMgO4Hc\"\n",
     "logins": b"https://e:I@git.codecatalyst.aws/",
@@ -110,21 +113,44 @@ BETWEEN = (
 ).split(b"|")
 
 
-def suspects(count: int, seed: int) -> Iterator[tuple[bytes, float, float]]:
-    """(piece, seconds for 15 kB, for 60 kB) of random pieces that are slow, or slower than linear."""
-    draw, look = random.Random(seed), _Look()
+OF_READERS = {
+    "mail": b"From: Content-Type: multipart/mixed; boundary=x --x text/html charset*0= =?utf-8?q?a?= rfc822/rfc822",
+    "imports": b"require( export as type #include <a.h> package ../ :: {self, default r#\" \"\"\" ''' ` \\\n",
+    "owners": b"* ** /a/ *.py @a/b a@b.c [S] ^[S][2] ! \\ ? {a,b} [a-z] [ a/**/b",
+    "changes": b"--- ===",
+}  # fmt: skip
+
+
+def random_readers() -> Iterator[tuple[str, Callable[[bytes], object]]]:
+    """(name, what reads a text), the readers of whatever a repository or a table holds."""
+    look, search = _Look(), ValueSearch([SearchTerm(VALUE), SearchTerm(b"pillow-tunnel-anchor-velvet")])
     look.scanner.scan(b"x")  # compiles the rules
-    for _ in range(count):
-        first, second = (b"".join(draw.choices((*WORDS, *BETWEEN), k=draw.randint(1, 6))) for _ in range(2))
+    yield "scan", look
+    yield "search", lambda text: list(search.find(text))
+    yield "mail", read_mail
+    yield "bits", partial(guess_bits, ASSIGNED)
+    yield "owners", lambda text: Codeowners(text).owners("a/b/c.py")
+    yield "changes", lambda text: around(text, changed(b"".join(text.splitlines(keepends=True)[::30]), text))
+    for language in IMPORTING:
+        yield f"imports: {language}", partial(references, language)
+
+
+def suspects(count: int, seed: int) -> Iterator[tuple[str, bytes, float, float]]:
+    """(reader, piece, seconds for 15 kB, for 60 kB) of random pieces that are slow, or slower than linear."""
+    draw, readers_of = random.Random(seed), list(random_readers())
+    for n in range(count):
+        name, read = readers_of[n % len(readers_of)]
+        words = (*WORDS, *BETWEEN, *(4 * OF_READERS.get(name.split(":")[0], b"").split()), b"\n")
+        first, second = (b"".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(2))
         piece = first * draw.choice((1, 1, 5, 40)) + second * draw.choice((0, 1, 1, 40))
-        short, _ = seconds(look, texts(piece, 15_000))
+        short, _ = seconds(read, texts(piece, 15_000))
         if short > 0.03:
-            long, _ = seconds(look, texts(piece, 60_000))
+            long, _ = seconds(read, texts(piece, 60_000))
             if long > min(6 * short, 0.24):
-                yield piece, short, long
+                yield name, piece, short, long
 
 
-def seconds(read: Callable[[bytes], str], text: bytes) -> tuple[float, str]:
+def seconds(read: Callable[[bytes], object], text: bytes) -> tuple[float, object]:
     began = time.process_time()
     ended = read(text)
     return time.process_time() - began, ended
@@ -138,8 +164,8 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=0, metavar="COUNT")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    for piece, short, long in suspects(arguments.random, arguments.seed):
-        print(f"{long / 0.06:6.1f} s a MB {long / short:5.1f} times {piece[:100]!r}", flush=True)
+    for name, piece, short, long in suspects(arguments.random, arguments.seed):
+        print(f"{name}: {long / 0.06:.1f} s a MB {long / short:.1f} times {piece[:100]!r}", flush=True)
     if arguments.random:
         return
     size = int(arguments.mb * 1e6)

@@ -44,7 +44,7 @@ _BESIDE = linear.compile(
 _HEAD_CELL = re.compile(rb"[A-Za-z_\x80-\xff*][\w .()/*?#\x80-\xff-]{0,40}|")
 _RULE = re.compile(rb"[\s|:+=-]+")
 _SQL_HEAD = linear.compile(
-    rb"(?i)(?:(copy)[ \t]+|insert[ \t]+(?:ignore[ \t]+)?into[ \t]+)[\w.\"`\[\]]{1,120}[ \t\r\n]{0,8}\(([^()]{3,2000})\)[ \t\r\n]{0,8}(?:values|from[ \t]+stdin[^\n;]{0,200};?[ \t]*\r?\n)"
+    rb"(?i)(?:(copy)[ \t]+|insert[ \t]+(?:ignore[ \t]+)?into[ \t]+)[\w.\"`\[\]]{1,120}[ \t\r\n]{0,8}\(([^()]{3,})\)[ \t\r\n]{0,8}(?:values|from[ \t]+stdin[^\n;]{0,200};?[ \t]*\r?\n)"
 )  # fmt: skip
 _NOTHING = re.compile(
     rb"(?i)(?:[x*.#_?-]+|null|none|nil|n/?a|true|false|yes|no|string|text|varchar.*|\\n|default|empty|required|optional)"
@@ -54,8 +54,8 @@ _DIGEST = linear.compile(
     rb"(?i)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})|\$\w{1,10}\$.*|\{\w+\}.*|pbkdf2_.*|sha\d.*:.*"
 )
 MOST_ROWS, MOST_CELLS, MOST_LINE = 100_000, 64, 8192
-REACH_UP = 2200
-"""Bytes before a column's name in which the statement begins that it is part of."""
+MOST_NAMES, REACH_UP = 2000, 2200
+"""Bytes of a statement's names of columns, and before such a name, where its statement begins."""
 
 
 def in_columns(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
@@ -102,10 +102,14 @@ def _statements(content: bytes, lines: list[tuple[int, int]]) -> Iterator[linear
     low = high = 0
     for first, last in lines:
         if first - REACH_UP > high:
-            yield from _SQL_HEAD.finditer(content, low, high)
+            yield from _heads(content, low, high)
             low = first - REACH_UP
         high = min(len(content), last + REACH_UP)
-    yield from _SQL_HEAD.finditer(content, low, high)
+    yield from _heads(content, low, high)
+
+
+def _heads(content: bytes, low: int, high: int) -> Iterator[linear.Match]:
+    return (match for match in _SQL_HEAD.finditer(content, low, high) if len(match[2]) <= MOST_NAMES)
 
 
 def _columns(names: list[bytes]) -> Columns:

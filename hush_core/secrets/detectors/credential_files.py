@@ -18,7 +18,7 @@ from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chos
 from hush_core.secrets.detectors.credential_der import is_public_armour
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL
 from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
-from hush_core.secrets.detectors.credential_names import RUN
+from hush_core.secrets.detectors.credential_names import MAX_VALUE, RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -40,7 +40,7 @@ ENCODED_SECRET, ENCODED_PASSWORD = "hush.encoded-login", "hush.encoded-login-pas
 _KUBERNETES = re.compile(rb"(?m)^[ \t\"'{]*kind[\"']?:[ \t]*[\"']?Secret\b")
 _DATA = re.compile(rb"(?m)^([ \t]*)[\"']?(stringData|data)[\"']?:[ \t{]*\r?$")
 _ENTRY = linear.compile(
-    rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,8192})[\"']?,?[ \t\r]*$"
+    rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,})[\"']?,?[ \t\r]*$"
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
 _TEMPLATE = linear.compile(
@@ -128,6 +128,8 @@ def in_files(
 
 def _nobodys(value: bytes, before: bytes) -> str:
     """Why a value at a place of credentials is not one; "" if it may be one."""
+    if len(value) > MAX_VALUE:
+        return "longer than a credential is"
     if _TEMPLATE.search(value):
         return "a template"
     if _PLACEHOLDER.fullmatch(value) or is_placeholder(value) or says_placeholder(value):
@@ -180,7 +182,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             line = content[at:end]
             if line.strip() and len(line) - len(line.lstrip()) <= indent:
                 break
-            match = _ENTRY.match(line) if len(line) < 16_384 else None
+            match = _ENTRY.match(line) if len(line) <= MAX_VALUE else None
             if match and not _nothing(line, match[1], encoded=block[2] == b"data"):
                 rule = (
                     (_encoded(match[1], pair=False) or FILE_PASSWORD)

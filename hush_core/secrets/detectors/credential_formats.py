@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from hush_core import linear
 from hush_core.secrets.detectors.credential_randomness import surprise
 
-MAX_BODY = 4096
 TELLING_SURPRISE = 5.0
 """Least mean surprise of what follows a prefix, in bits a character; what people write lies below."""
 
@@ -40,10 +39,8 @@ class Format:
     random: bool = False
     but: bytes = b""
 
-    def pattern(self, *, bound: bool = True) -> linear.Linear:
-        """bound: bodies of MAX_BODY at most."""
-        body = self.body if bound else self.body.replace(b",%d}" % MAX_BODY, b",}")
-        return linear.compile(self.before + rb"(" + body + rb")" + self.after)
+    def pattern(self) -> linear.Linear:
+        return linear.compile(self.before + rb"(" + self.body + rb")" + self.after)
 
 
 _EQUALS = rb"[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?"
@@ -232,7 +229,7 @@ def _prefixed() -> tuple[Format, ...]:
         made.append(
             Format(
                 f"hush.{name}",
-                head + rb"(" + alphabet + rb"{%d,%d})" % (max(least, 1), MAX_BODY),
+                head + rb"(" + alphabet + rb"{%d,})" % max(least, 1),
                 rb"(?<![A-Za-z0-9_+/.-])",
                 b"",
                 head + alphabet + rb"{%d}" % min(max(least, 1), 40),

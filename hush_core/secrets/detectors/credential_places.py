@@ -49,8 +49,8 @@ PLACES = (
     # docker's config.json, npm's and podman's, HTTP basic authentication
     Place(rb"[\"']?_?auth[\"']?[ \t]*[:=][ \t]*[\"']?([A-Za-z0-9+/]{8,512}={0,2})(?![A-Za-z0-9+/=])", rb"auth[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9+/]{8}", encoded=True),
     Place(rb"(?i:basic)[ \t]+([A-Za-z0-9+/_-]{8,512}={0,2})(?![A-Za-z0-9+/=])", rb"[Bb][Aa][Ss][Ii][Cc][ \t]+[A-Za-z0-9+/_-]{8}", encoded=True),
-    Place(rb"(?i:bearer|token|apikey|key|digest)[ \t]+([A-Za-z0-9+/_.~-]{20,4096}={0,2})(?![A-Za-z0-9+/=])", rb"(?i:authorization|x-api-key|x-auth)[^\n]{0,32}(?i:bearer|token|apikey|key)[ \t]+[A-Za-z0-9+/_.~-]{20}", secret=True),
-    Place(rb"(?i:x-[a-z0-9-]{0,24}(?:key|token|auth|secret)|private-token|api-key|apikey|authorization)[\"']?[ \t]*[:,=][ \t]*[\"']?([A-Za-z0-9+/_.~-]{12,4096}={0,2})(?![A-Za-z0-9+/=])",
+    Place(rb"(?i:bearer|token|apikey|key|digest)[ \t]+([A-Za-z0-9+/_.~-]{20,}={0,2})(?![A-Za-z0-9+/=])", rb"(?i:authorization|x-api-key|x-auth)[^\n]{0,32}(?i:bearer|token|apikey|key)[ \t]+[A-Za-z0-9+/_.~-]{20}", secret=True),
+    Place(rb"(?i:x-[a-z0-9-]{0,24}(?:key|token|auth|secret)|private-token|api-key|apikey|authorization)[\"']?[ \t]*[:,=][ \t]*[\"']?([A-Za-z0-9+/_.~-]{12,}={0,2})(?![A-Za-z0-9+/=])",
           rb"(?i:x-[a-z0-9-]{0,24}(?:key|token|auth|secret)|private-token|api-key|apikey|authorization)[\"']?[ \t]*[:,=][ \t]*[\"']?[A-Za-z0-9+/_.~-]{12}", after_name=True),
     Place(rb"(?i)(?::_(?:authToken|password|auth)|^BUNDLE_[A-Z0-9_]{1,64}:[ \t]*[\"']?[^\s:\"']{1,64}|^rootpw[ \t]+--plaintext)(?:[ \t]*=[ \t]*|:|[ \t])[\"']?([^\s\"'$]{3,512})",
           rb"(?i::_(?:authToken|password|auth)[ \t]*=[ \t]*[\"']?[^\s\"'$]{3}|^BUNDLE_[A-Z0-9_]{1,64}:[ \t]*[\"']?[^\s:\"']{1,64}:[^\s]{3}|^rootpw[ \t]+--plaintext[ \t][^\s]{3})"),
@@ -62,7 +62,7 @@ PLACES = (
     Place(rb"(?i)DriverManager\.getConnection\([^\n]{1,200},[ \t]*\"[^\"\n]{1,64}\",[ \t]*\"([^\"\n]{1,128})\"", rb"DriverManager\.getConnection\([^\n]{1,200},[ \t]*\"[^\"\n]{1,64}\",[ \t]*\""),
     # URLs with a password, in any scheme; Perl escapes the @ behind it
     Place(rb"[A-Za-z][A-Za-z0-9+.-]{0,24}://[^\s:/@\"'`<>\[\]{}()]{0,128}:([^\s\"'`<>/]{2,255}[^\s\"'`<>/\\])\\?@(?=[A-Za-z0-9\[_$%{.-])", rb"[A-Za-z0-9]://[^\s:/@\"'`<>]{0,128}:[^\s\"'`<>/]{3,256}@[A-Za-z0-9\[_$%{.-]"),
-    Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
+    Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,})",
           rb"[?&;](?i:[a-z_]{0,24}(?:_pass|pass|_password|_token|_secret|_key)|access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
     # shells: options with a password
     Place(rb"(?i)(?:^|[ \t\"'\[(,])--?([a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12})(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
@@ -102,7 +102,7 @@ PLACES = (
           rb"(?i:(?:key|name|id)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential|seed|salt|psk|dsn|cookie|auth)[0-9]{0,2}[\"'][^<>\n]{0,64}>[ \t]*[^<\s]{3,256}[ \t]*</)", after_name=True),
     # WireGuard, JSON Web Keys, PuTTY, Ansible, WordPress
     Place(rb"(?i)(?:PrivateKey|PresharedKey|private_key|preshared_key)[ \t\"']*[=:][ \t\"']*" + _KEY64, rb"(?i:PrivateKey|PresharedKey|private_key|preshared_key)[ \t\"']*[=:][ \t\"']*[A-Za-z0-9+/]{42}", secret=True),
-    Place(rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"']([A-Za-z0-9_-]{16,2048})[\"']", rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"'][A-Za-z0-9_-]{16}", rb"[\"']kty[\"']", secret=True),
+    Place(rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"']([A-Za-z0-9_-]{16,})[\"']", rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"'][A-Za-z0-9_-]{16}", rb"[\"']kty[\"']", secret=True),
     Place(rb"define\([ \t]*['\"][A-Z_]{0,32}(?:PASSWORD|KEY|SALT|SECRET|TOKEN)[A-Z_]{0,16}['\"][ \t]*,[ \t]*(?:'([^'\n]{3,256})'|\"([^\"\n]{3,256})\")", rb"define\([ \t]*['\"][A-Z_]{0,32}(?:PASSWORD|KEY|SALT|SECRET|TOKEN)[A-Z_]{0,16}['\"][ \t]*,[ \t]*['\"][^'\"\n]{3}"),
     Place(rb"(?i)(?:mnemonic|seed(?:[ _-]?phrase)?|recovery(?:[ _-]?phrase)?)[\"' ]{0,3}[:=,>][ \t]*[\"']?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})", rb"(?i:mnemonic|seed|recovery)[^\n]{0,24}[a-z]{3,8}[ ,]{1,2}(?:[a-z]{3,8}[ ,]{1,2}){8}", secret=True),
     # passwords with signs in them that end a value elsewhere, alone behind their name; with blanks, in quotes; in manuals; as defaults

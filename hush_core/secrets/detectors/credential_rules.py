@@ -37,9 +37,9 @@ from hush_core.secrets.detectors.credential_files import (
     lined_files,
     putty,
 )
-from hush_core.secrets.detectors.credential_formats import FORMATS, MAX_BODY, looks_random
+from hush_core.secrets.detectors.credential_formats import FORMATS, looks_random
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
-from hush_core.secrets.detectors.credential_names import machine_values
+from hush_core.secrets.detectors.credential_names import MAX_VALUE, machine_values
 from hush_core.secrets.detectors.credential_near import NEAR_GATE, near_names
 from hush_core.secrets.detectors.credential_passwords import LOCAL_GATE, PASSWORD_GATE, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
@@ -169,15 +169,11 @@ def formats(content: bytes, lines: dict[int, list[Line]]) -> Iterator[tuple[str,
 @cache
 def _of_format(number: int) -> Callable[[bytes], list[tuple[int, int]]]:
     """Where values of a format are on a line."""
-    kind = FORMATS[number]
-    # without a bound it is compiled in a hundredth of the time, and finds the same up to that
-    loose, bounded = kind.pattern(bound=False), kind.pattern()
+    kind, pattern = FORMATS[number], FORMATS[number].pattern()
 
     def look(line: bytes) -> list[tuple[int, int]]:
-        matches = list(loose.finditer(line))
-        if any(match.end() - match.start() > MAX_BODY for match in matches):
-            matches = list(bounded.finditer(line))
-        return [match.span(1) for match in matches if looks_random(kind, match)]
+        found = (match for match in pattern.finditer(line) if len(match[1]) <= MAX_VALUE)
+        return [match.span(1) for match in found if looks_random(kind, match)]
 
     return look
 

@@ -20,7 +20,7 @@ _SPEC = re.compile(rb"(?:[\w\x80-\xff]{1,255}+|\.)?[ \t]{0,255}+(?:\"([^\"\n]{1,
 _PACKAGE = linear.compile(
     rb"(?m)^[ \t\xef\xbb\xbf]{0,64}(?:/\*[^*\n]{0,999}\*/)?[ \t]{0,64}package[ \t]+([\w\x80-\xff]+)"
 )
-_EMBED = linear.compile(rb"(?m)^//go:embed[ \t]+([^\n]{1,4096})")
+_EMBED = linear.compile(rb"(?m)^//go:embed[ \t]+([^\n]+)")
 _INCLUDE = re.compile(
     rb"(?m)^[ \t]{0,64}(?://)?[ \t]{0,64}#[ \t]{0,64}include[ \t]{0,64}[\"<]([^\">\n]{1,1024})[\">]"
 )

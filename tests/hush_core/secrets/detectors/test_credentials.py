@@ -266,6 +266,14 @@ def test_own_rules_leave_alone_what_the_pinned_ones_have():
     assert list(own_findings(content, [(start + 4, end)])) == [("hush.mailgun-key", start, end)]
 
 
+def test_a_token_of_8_kb_is_found_and_what_is_longer_is_not_one(scanner):
+    token = random.Random(3).choices("abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVW23456789", k=9_000)
+    for before in ("Authorization: Bearer ", 'curl -H "X-Api-Key: ', "https://a.b/c?token=", "AVNS_"):
+        for length, found in ((100, 1), (5_000, 1), (8_100, 1), (9_000, 0)):
+            text = f"{before}{''.join(token[:length])}\n".encode()
+            assert len(scanner.scan(text)) == found, (before, length)
+
+
 def test_a_hostile_line_takes_linear_time():
     for piece in (
         b"token ",
