@@ -140,7 +140,13 @@ def suspects(count: int, seed: int) -> Iterator[tuple[str, bytes, float, float]]
     draw, readers_of = random.Random(seed), list(random_readers())
     for n in range(count):
         name, read = readers_of[n % len(readers_of)]
-        words = (*WORDS, *BETWEEN, *(4 * OF_READERS.get(name.split(":")[0], b"").split()), b"\n")
+        words = (
+            *WORDS,
+            *BETWEEN,
+            b"a1B2" * 400,
+            *(4 * OF_READERS.get(name.split(":")[0], b"").split()),
+            b"\n",
+        )
         first, second = (b"".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(2))
         piece = first * draw.choice((1, 1, 5, 40)) + second * draw.choice((0, 1, 1, 40))
         short, _ = seconds(read, texts(piece, 15_000))
