@@ -22,9 +22,8 @@ from hush_core.secrets.graph import (
     SECRETS,
     SecretGraph,
 )
-from hush_core.secrets.labels import ChunkLabels, LabelTable
+from hush_core.secrets.labels import ChunkLabels, LabelTable, lines_and_columns
 from hush_core.secrets.redaction import Redaction
-from hush_core.secrets.report.sarif_regions import lines_and_columns
 
 
 def assemble(

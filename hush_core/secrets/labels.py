@@ -249,3 +249,16 @@ def _best(part: np.ndarray, found: np.ndarray, rank: np.ndarray) -> Columns:
 def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
     parts = list(parts)
     return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)
+
+
+def lines_and_columns(data: bytes, places: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Line and column, from 1, of bytes of a text; linear in its size."""
+    at, line, column = 0, 1, 1
+    found = {}
+    for place in sorted(set(places)):
+        passed = data[at:place].decode("utf-8", "replace")
+        breaks = passed.count("\n")
+        column = len(passed) - passed.rfind("\n") if breaks else column + len(passed)
+        at, line = place, line + breaks
+        found[place] = (line, column)
+    return found

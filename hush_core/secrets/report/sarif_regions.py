@@ -3,9 +3,9 @@
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.30 region).
 """
 
-from collections.abc import Iterable
-
 import polars as pl
+
+from hush_core.secrets.labels import lines_and_columns
 
 Place = tuple[int, int]
 """An edge: (example_id, secret_id)."""
@@ -108,19 +108,6 @@ def _regions(data: bytes, spans: list[tuple[Place, int, int, bool]]) -> dict[Pla
         found[edge] = {"startLine": places[a][0], "startColumn": places[a][1], "endLine": places[b][0]}
         if not lines:
             found[edge] |= {"endColumn": places[b][1], "byteOffset": a, "byteLength": b - a}
-    return found
-
-
-def lines_and_columns(data: bytes, places: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """Line and column, from 1, of bytes of a text; linear in its size."""
-    at, line, column = 0, 1, 1
-    found = {}
-    for place in sorted(set(places)):
-        passed = data[at:place].decode("utf-8", "replace")
-        breaks = passed.count("\n")
-        column = len(passed) - passed.rfind("\n") if breaks else column + len(passed)
-        at, line = place, line + breaks
-        found[place] = (line, column)
     return found
 
 
