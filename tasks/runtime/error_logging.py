@@ -30,9 +30,12 @@ class _OneLine(logging.Filter):
         return True
 
 
+_SHORTEN = _OneLine()
+
+
 def one_line_errors() -> None:
-    """Shorten what Prefect's engine logs when a task or flow ends in a HushError."""
-    shorten = _OneLine()
+    """Shorten what Prefect's engine logs in this process when a task or flow ends in a HushError. May be called
+    again."""
     for name in (
         "prefect",
         "prefect.flow_runs",
@@ -40,4 +43,4 @@ def one_line_errors() -> None:
         "prefect.engine",
         "prefect.task_engine",
     ):
-        logging.getLogger(name).addFilter(shorten)
+        logging.getLogger(name).addFilter(_SHORTEN)
