@@ -6,6 +6,7 @@ import mlflow
 import polars as pl
 from prefect.context import FlowRunContext
 
+from flows.remedies import hopeless
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_report import Report, SecretRow, redacted_row
 from hush_core.certificate import read_tables
@@ -112,6 +113,8 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
         notes.append(
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
         )
+    if drowned := hopeless(config, outcome.calibrated):
+        notes.append(drowned)
     if config.weights.without_secret == "plain":
         notes.append(
             f"{outcome.weighed.trained_plain:,} examples that no secret names were trained on WITHOUT noise: what "
