@@ -86,7 +86,8 @@ def frame(rows: Iterable[BaseModel]) -> pl.DataFrame:
 
 
 def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
-    """The rows as a table. Columns `best_point`, and `recommended`: the same, unless its noise drowns the training."""
+    """The rows as a table. `best_point`: that of `chosen`; `recommended`: the same, unless its noise drowns the
+    training."""
     kinds = {
         "c": pl.Float64,
         "noise_multiplier": pl.Float64,

@@ -13,7 +13,7 @@ from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
 from tasks.against import AgainstChampion
 from tasks.description import model_in_words, runs_in_words
-from tasks.outcome import Outcome, all_runs, gain, losses
+from tasks.outcome import AllRuns, Outcome, all_runs, gain, losses
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
 from tasks.wording import counted
@@ -109,6 +109,8 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
     together = all_runs(store, outcome)
     if together.above or together.nothing:
         notes.append(runs_in_words(together, trained.others.unknown))
+    if ending := promise_ends(config, together, outcome):
+        notes.append(ending)
     if trained.rounds_released < outcome.calibrated.rounds:
         notes.append(
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
@@ -135,6 +137,20 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
     if config.pretrain.steps and not outcome.extracted.n_public:
         notes.append("nothing was pre-trained on: no example is public")
     return notes
+
+
+def promise_ends(config: HushConfig, together: AllRuns, outcome: Outcome) -> str:
+    """Said while a promise can still be changed: where a tenth of its runs is left, or one."""
+    if config.promise is None:
+        return ""
+    runs = config.promise.runs
+    left = runs - together.earlier - (outcome.calibrated.rounds > 0)
+    if left > max(1, runs // 10):
+        return ""
+    return (
+        f"{left} of {runs} promised runs left; then a run with new text of a secret is refused. A higher promise.runs "
+        "helps before the last ones: they leave little of the targets"
+    )
 
 
 def no_better(outcome: Outcome) -> str:
