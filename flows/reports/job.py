@@ -148,8 +148,8 @@ def promise_ends(config: HushConfig, together: AllRuns, outcome: Outcome) -> str
     if left > max(1, runs // 10):
         return ""
     return (
-        f"{left} of {runs} promised runs left; then a run with new text of a secret is refused. A higher promise.runs "
-        "helps before the last ones: they leave little of the targets"
+        f"{left} of {runs} promised runs left; then a run with new text of a secret is refused. A higher "
+        "promise.runs helps before the last ones: they leave little of the targets"
     )
 
 

@@ -34,8 +34,8 @@ class PlanReport(BaseModel, frozen=True):
     expected_batch: int
     rounds: int
     noise_share: float | None
-    """How long the noise of all rounds is at the best point, against the longest that their gradients can
-    add up to (`flows.remedies.share`); None where there is none, or the model's size is not known."""
+    """How long the noise of all rounds is at the best point, against the longest that their gradients can add up to
+    (`flows.remedies.share`). None: no such point, or a model of unknown size."""
     widest_share: float | None
     """The share of what a noisy round draws there that holds one secret, the one with the largest."""
     without_secret: str
@@ -114,7 +114,7 @@ def _taken_by_a_run(report: PlanReport, row: PlanRow) -> str:
 
 
 def verdict(report: PlanReport) -> str:
-    """What the noise at the best point leaves to be learned; empty where there is none."""
+    """What the noise at the best point leaves to be learned; empty without one."""
     if report.best_point is None:
         return ""
     sigma, part = report.rows[report.best_point].noise_multiplier or 0.0, report.noise_share
@@ -208,7 +208,7 @@ def _choice(row: PlanRow) -> str:
 
 
 def retraining(report: PlanReport) -> str:
-    """What the promise costs by the number of runs that it is for; empty where there is none."""
+    """What the promise costs by the number of runs that it is for; empty without one."""
     if not report.noise_by_runs:
         return ""
 
