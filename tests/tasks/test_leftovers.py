@@ -229,7 +229,9 @@ def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_
 
 def test_a_run_that_a_form_began_logs_a_mistake_in_one_line_once(tmp_path):
     job = Job(tmp_path, seed=31)
-    code = "from flows.train import train\ntry:\n    train(config_file='no.yaml')\nexcept Exception: pass"
+    config = job.write("bad.yaml", text="version: 1\nreps: []\nsecrts: []\n")
+    code = f"from flows.train import train\ntry:\n    train(config_file='{config}')\nexcept Exception: pass"
     with job.served():  # Prefect's engine imports the flow, and no command of hush
         said = run(code, job.home, **job.server).stderr
-    assert said.count("no.yaml: No such file") == 1 and "Traceback" not in said, said
+    assert said.count("unknown key reps") == 1 == said.count("unknown key secrts"), said
+    assert "Traceback" not in said, said
