@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from prefect import Task
 
 from flows.extraction import extracted_of
+from flows.remedies import hopeless
 from hush_core.config import HushConfig, HushMechanism, LoraConfig, TrainConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
@@ -25,6 +26,7 @@ from tasks.outcome import Attacks, Begun, Planned, Rounds
 from tasks.rate_search import check_public, choose_rate
 from tasks.runtime.live import Live
 from tasks.runtime.runner import elsewhere
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, open_store
 from tasks.texts import all_trained, split_texts
 from tasks.training import TRAIN_VERSION, Inputs, Noted, Trained, keep_without_rounds, train_protected
@@ -104,6 +106,8 @@ def train_rounds(
     )  # fmt: skip
     if not planned.calibrated.rounds:
         return Rounds(keep_without_rounds(inputs, noted), None, ())
+    if said := hopeless(config, planned.calibrated):  # before anything is released
+        run_logger().warning("%s", said)
     settings, tried = choose_rate(planned.train, planned.calibrated, extracted.public, begun.start, lora)
     filled = None
     if planned.weighed.pools is not None:

@@ -227,5 +227,7 @@ def check_free(port: int, name: str) -> None:
             probe.bind((HOST, port))
         except OSError:
             raise InputError(
-                f"port {port}", f"is taken, so no {name} server can start", "stop what uses it"
+                f"port {port}",
+                f"is taken, so no {name} server can start",
+                "stop what uses it, or give the server another port",
             ) from None

@@ -75,7 +75,7 @@ def planned(
     now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
     report = PlanReport(
         secrets=extracted.n_secrets, examples=extracted.n_examples, method=config.method, rows=rows,
-        recommended=chosen, rule=RULE, other=other, relaxations=relaxed, runs=config.runs, noise_by_runs=by_runs,
+        best_point=chosen, rule=RULE, other=other, relaxations=relaxed, runs=config.runs, noise_by_runs=by_runs,
         published=published, expected_batch=train.batch, rounds=train.rounds, noise_share=drowned,
         widest_share=widest, without_secret=config.weights.without_secret, remedies=helps, next_run=now,
         ways=settled.ways, replaced=settled.replaced, set_c=asked.weights.c, notes=notes,

@@ -9,7 +9,7 @@ from flows.sweep import Point, parameters_of, refusal
 from hush_core.config import HushConfig
 from hush_core.config.secrets import FileSecret
 from hush_core.weights import largest_batch
-from tasks.calibration import NoiseEstimate, estimate_noise
+from tasks.calibration import Calibrated, NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.runtime.steps import Running
 from tasks.runtime.store import Ref, open_store
@@ -34,6 +34,20 @@ def share(sigma: float, *, batch: int, rounds: int, parameters: int | None) -> f
     """How long the noise of all rounds is against the longest that their gradients can add up to: (σ/B)·√(d/T), so
     1 where `hush_core.weights.drowns`; None where d is not known. Gradients that differ add up to less."""
     return None if parameters is None else sigma / batch * (parameters / rounds) ** 0.5
+
+
+def hopeless(config: HushConfig, calibrated: Calibrated) -> str:
+    """Said of a run whose noise drowns its rounds, as `hush plan` says it; else empty."""
+    sigma, numbers = calibrated.noise_multiplier, parameters_of(config)
+    if sigma is None or not calibrated.rounds:
+        return ""
+    part = share(sigma, batch=calibrated.expected_batch, rounds=calibrated.rounds, parameters=numbers)
+    if part is None or part < 1:
+        return ""
+    return (
+        f"HOPELESS: the noise of all rounds is {part:.3g} times as long as their gradients can add up to, so they "
+        "learn next to nothing; `hush plan` says what would help"
+    )
 
 
 def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Remedy]:

@@ -9,7 +9,7 @@ from rich.table import Table
 from flows.results import CountedRun, CountedRuns
 from flows.verify import verify_target
 from hush_core.certificate.other_stores import known_runs
-from hush_core.errors import InputError
+from hush_core.errors import InputError, Unavailable
 from hush_core.progress import Progress
 from tasks.earlier_runs import note_refuted_elsewhere, run_history
 from tasks.reachable import check_tracker
@@ -43,7 +43,7 @@ def ask_registry() -> str:
     try:
         check_tracker()
         note_refuted_elsewhere()
-    except (InputError, MlflowException) as error:
+    except (InputError, Unavailable, MlflowException) as error:
         return " ".join(str(error).split())
     return ""
 

@@ -28,7 +28,7 @@ from tasks.run_numbers import against_champion
 from tasks.runtime.live import Live, watched
 from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.steps import show_page
+from tasks.runtime.steps import run_logger, show_page
 from tasks.runtime.store import open_store
 
 
@@ -46,6 +46,8 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
     with watched(asked.tracking.experiment, asked.tracking.model) as live:
         settled = settle(asked, trains=True)
         config = settled.config
+        for warning in settled.warnings:  # before anything is released
+            run_logger().warning("%s", warning)
         outcome = run_job(config, live=live)
         refuse_refuted(outcome.certificate)
         store = open_store()

@@ -17,6 +17,7 @@ from prefect.states import Crashed
 
 from tasks.ownership import RUN_TAG, Owner, dead_owners, end_server, remove_files, remove_parts, token_of
 from tasks.runtime.environment import Home, home
+from tasks.runtime.error_logging import one_line_errors
 from tasks.runtime.listening import keep_listening
 
 TAG = "hush-owner:"
@@ -30,9 +31,10 @@ def owner_tag(place: Home) -> str:
 
 
 def claim_flow_run() -> None:
-    """Tag the flow run that this is called in: one that a schedule or a form began has no owner yet. What dead
-    owners left open is closed first."""
+    """Tag the flow run that this is called in: one that a schedule or a form began has no owner yet, and a process
+    that has no command of hush. What dead owners left open is closed first."""
     keep_listening()
+    one_line_errors()
     sweep_if_it_can(
         home()
     )  # of a training that was killed its worker closes the run alone, not the run's steps

@@ -1,4 +1,4 @@
-"""The frontier of a plan: one row a point, the recommended one, and where people look: files, picture, tracker."""
+"""The frontier of a plan: one row a point, the best one, and where people look: files, picture, tracker."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class CostlySecret(BaseModel, frozen=True):
 
 
 class Published(BaseModel, frozen=True):
-    """Where the plan lies, and the secrets that lose most weight at the recommended point."""
+    """Where the plan lies, and the secrets that lose most weight at the best point."""
 
     folder: str
     run_url: str | None
     costly: list[CostlySecret]
     lost_outright: int
-    """Examples of weight 0 at the recommended point."""
+    """Examples of weight 0 at the best point."""
     lost_partly: int
 
 
@@ -86,7 +86,8 @@ def frame(rows: Iterable[BaseModel]) -> pl.DataFrame:
 
 
 def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
-    """The rows as a table, with a column `recommended`."""
+    """The rows as a table. `best_point`: that of `chosen`; `recommended`: the same, unless its noise drowns the
+    training."""
     kinds = {
         "c": pl.Float64,
         "noise_multiplier": pl.Float64,
@@ -94,13 +95,14 @@ def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
         "drowned": pl.Boolean,
     }
     table = frame(rows).cast(kinds)
+    best = pl.int_range(pl.len()) == (-1 if chosen is None else chosen)
     return table.with_columns(
-        (pl.int_range(pl.len()) == (-1 if chosen is None else chosen)).alias("recommended")
+        best.alias("best_point"), (best & ~pl.col("drowned").fill_null(False)).alias("recommended")
     )
 
 
 def recommend(rows: list[PlanRow], method: Method) -> int | None:
-    """The row to take, among those of one method; None where none has a noise multiplier."""
+    """The best row among those of one method; None where none has a noise multiplier."""
     own = [place for place, row in enumerate(rows) if row.method == method]
     found = recommended(frame_of([rows[place] for place in own]))
     return None if found is None else own[found]
@@ -121,7 +123,7 @@ def publish_frontier(
     """Write tables and picture to `folder`, and log all but the lost examples' paths to the tracker.
 
     ways.csv (which way each entry goes). Where something is learned under noise, frontier.csv · frontier.png, and
-    of the recommended point runs.csv and runs.png (noise by the number of runs that the targets hold for) ·
+    of the best point runs.csv and runs.png (noise by the number of runs that the targets hold for) ·
     secrets.csv (which bind, what is lost for them) · reliefs.csv · lost.parquet (which examples are lost and why;
     the only one with paths, so it stays here).
     """

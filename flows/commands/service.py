@@ -31,6 +31,12 @@ def serve(
     background: Annotated[
         bool, typer.Option("--background", help="with --with-servers: return when all has begun; hush stop")
     ] = False,
+    prefect_port: Annotated[
+        int, typer.Option(help="with --with-servers: Prefect's, on loopback", min=1, max=65535)
+    ] = 4200,
+    mlflow_port: Annotated[
+        int, typer.Option(help="with --with-servers: MLflow's, on loopback", min=1, max=65535)
+    ] = 5000,
     metrics: Annotated[
         int | None,
         typer.Option(
@@ -53,6 +59,7 @@ def serve(
         given = {"--cron": cron, "--timezone": timezone}
         options = [part for name, value in given.items() if value is not None for part in (name, value)]
         options += ["--with-servers", *(["--postgres"] if postgres else [])]
+        options += ["--prefect-port", str(prefect_port), "--mlflow-port", str(mlflow_port)]
         options += ["--metrics", str(metrics)] if metrics else []
         print(serve_in_background([*([str(where)] if where else []), *options]))
         return
@@ -62,6 +69,8 @@ def serve(
         timezone=timezone,
         with_servers=with_servers,
         postgres=postgres,
+        prefect_port=prefect_port,
+        mlflow_port=mlflow_port,
         metrics_port=metrics,
     )
 

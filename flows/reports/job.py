@@ -6,13 +6,14 @@ import mlflow
 import polars as pl
 from prefect.context import FlowRunContext
 
+from flows.remedies import hopeless
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_report import Report, SecretRow, redacted_row
 from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
 from tasks.against import AgainstChampion
 from tasks.description import model_in_words, runs_in_words
-from tasks.outcome import Outcome, all_runs, gain, losses
+from tasks.outcome import AllRuns, Outcome, all_runs, gain, losses
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
 from tasks.wording import counted
@@ -108,10 +109,14 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
     together = all_runs(store, outcome)
     if together.above or together.nothing:
         notes.append(runs_in_words(together, trained.others.unknown))
+    if ending := promise_ends(config, together, outcome):
+        notes.append(ending)
     if trained.rounds_released < outcome.calibrated.rounds:
         notes.append(
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
         )
+    if drowned := hopeless(config, outcome.calibrated):
+        notes.append(drowned)
     if config.weights.without_secret == "plain":
         notes.append(
             f"{outcome.weighed.trained_plain:,} examples that no secret names were trained on WITHOUT noise: what "
@@ -132,6 +137,20 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
     if config.pretrain.steps and not outcome.extracted.n_public:
         notes.append("nothing was pre-trained on: no example is public")
     return notes
+
+
+def promise_ends(config: HushConfig, together: AllRuns, outcome: Outcome) -> str:
+    """Said while a promise can still be changed: where a tenth of its runs is left, or one."""
+    if config.promise is None:
+        return ""
+    runs = config.promise.runs
+    left = runs - together.earlier - (outcome.calibrated.rounds > 0)
+    if left > max(1, runs // 10):
+        return ""
+    return (
+        f"{left} of {runs} promised runs left; then a run with new text of a secret is refused. A higher "
+        "promise.runs helps before the last ones: they leave little of the targets"
+    )
 
 
 def no_better(outcome: Outcome) -> str:

@@ -11,7 +11,6 @@ from flows.reports.plan_report import (
     PlanReport,
     choices,
     headline,
-    hopeless,
     remedies_in_words,
     retraining,
     verdict,
@@ -69,8 +68,7 @@ def render(report: PlanReport, console: Console) -> None:
 def _render_prices(report: PlanReport, console: Console) -> None:
     table = grid(headers(report), overflow="fold")
     for row in report.own:
-        best = report.recommended is not None and row is report.rows[report.recommended]
-        chosen = best and not hopeless(report)
+        chosen = report.recommended is not None and row is report.rows[report.recommended]
         table.add_row(*map(escape, cells(report, row)), style="bold green" if chosen else None)
     console.print(table)
 
@@ -85,7 +83,7 @@ def _render_noise(report: PlanReport, console: Console) -> None:
         say(console, "!" if judged.startswith(("HOPELESS", "POOR")) else "noise", judged)
     for number, remedy in enumerate(remedies_in_words(report)):
         say(console, "" if number else "or", remedy)
-    if report.recommended is not None:
+    if report.best_point is not None:
         _render_costs(report, console)
 
 
@@ -129,7 +127,7 @@ def markdown(report: PlanReport) -> str:
         "",
     ]
     published = report.published
-    if report.recommended is not None:
+    if report.best_point is not None:
         lines += [
             f"{_lost(published)}, for the sake of:",
             "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import BaseModel, computed_field
 
 from flows.remedies import WORTH_ASKING, Remedy
 from flows.reports.ways import in_short
@@ -19,23 +19,23 @@ class PlanReport(BaseModel, frozen=True):
     examples: int
     method: str
     rows: list[PlanRow]
-    recommended: int | None
-    """The place in `rows`, by `rule`."""
+    best_point: int | None
+    """The place in `rows`, by `rule`; null where no point has a certified noise multiplier."""
     rule: str
     other: PlanRow | None
     """The recommended point with the other `weights.without_secret`."""
     relaxations: list[Relaxation]
-    """At the recommended point."""
+    """At the best point."""
     runs: int
     """For so many runs the config promises its targets."""
     noise_by_runs: list[NoiseOfRuns]
-    """At the recommended point: the noise multiplier, were they promised for so many runs."""
+    """At the best point: the noise multiplier, were they promised for so many runs."""
     published: Published
     expected_batch: int
     rounds: int
     noise_share: float | None
-    """How long the noise of all rounds is at the recommended point, against the longest that their gradients can
-    add up to (`flows.remedies.share`); None where nothing is recommended, or the model's size is not known."""
+    """How long the noise of all rounds is at the best point, against the longest that their gradients can add up to
+    (`flows.remedies.share`). None: no such point, or a model of unknown size."""
     widest_share: float | None
     """The share of what a noisy round draws there that holds one secret, the one with the largest."""
     without_secret: str
@@ -54,6 +54,12 @@ class PlanReport(BaseModel, frozen=True):
     """`weights.c`, where the config gives it: that is what a run takes."""
     notes: list[str]
     """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def recommended(self) -> int | None:
+        """`best_point`, unless its noise drowns the training."""
+        return None if hopeless(self) else self.best_point
 
     @property
     def own(self) -> list[PlanRow]:
@@ -74,12 +80,12 @@ def headline(report: PlanReport) -> str:
             + f"train without noise on {counted(report.trained_as_usual, 'example')}, without "
             "certified rounds: `hush run` does that"
         )
-    if report.recommended is None:
+    if report.best_point is None:
         return (
             "leave these entries out (`protect: drop`) and train without noise: no point of the sweep has a "
             "certified noise multiplier"
         )
-    row = report.rows[report.recommended]
+    row = report.rows[report.best_point]
     key = (
         f"weights.c = {row.c:.3g}"
         if row.noise_asked is None
@@ -108,10 +114,10 @@ def _taken_by_a_run(report: PlanReport, row: PlanRow) -> str:
 
 
 def verdict(report: PlanReport) -> str:
-    """What the noise at the recommended point leaves to be learned; empty where nothing is recommended."""
-    if report.recommended is None:
+    """What the noise at the best point leaves to be learned; empty without one."""
+    if report.best_point is None:
         return ""
-    sigma, part = report.rows[report.recommended].noise_multiplier or 0.0, report.noise_share
+    sigma, part = report.rows[report.best_point].noise_multiplier or 0.0, report.noise_share
     ratio = f"σ/B = {sigma / report.expected_batch:.3g}"
     if part is None:
         return f"{ratio}; the config does not say how many parameters are trained, so there is no verdict"
@@ -185,10 +191,10 @@ WITHOUT_SECRET = {
 
 
 def choices(report: PlanReport) -> list[str]:
-    """What the config's `weights.without_secret` gives at the recommended point, and what the other would."""
-    if report.recommended is None:
+    """What the config's `weights.without_secret` gives at the best point, and what the other would."""
+    if report.best_point is None:
         return []
-    return [_choice(row) for row in (report.rows[report.recommended], report.other) if row is not None]
+    return [_choice(row) for row in (report.rows[report.best_point], report.other) if row is not None]
 
 
 def _choice(row: PlanRow) -> str:
@@ -202,7 +208,7 @@ def _choice(row: PlanRow) -> str:
 
 
 def retraining(report: PlanReport) -> str:
-    """What the promise costs by the number of runs that it is for; empty where nothing is recommended."""
+    """What the promise costs by the number of runs that it is for; empty without one."""
     if not report.noise_by_runs:
         return ""
 

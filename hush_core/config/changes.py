@@ -19,7 +19,8 @@ def _in_order(schema: dict[str, Any]) -> None:
 
 
 class Changes(Section):
-    """What may be changed for one run without editing the file: the form that the Prefect UI shows."""
+    """For this run alone; the file stays. Under a promise another method, c, noise_multiplier, rounds, batch or
+    without_secret makes a run *planned otherwise*, which may end the promise (docs/retraining.md)."""
 
     model_config = ConfigDict(json_schema_extra=_in_order)
 

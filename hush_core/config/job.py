@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from hush_core.config.digest import CHOSEN, read_otherwise
 from hush_core.config.mechanism import MECHANISMS, HushMechanism, MechanismConfig
@@ -85,20 +85,19 @@ class HushConfig(Section):
             seen.add(secret.id)
         return secrets
 
-    @model_validator(mode="after")
-    def _coherent(self) -> Self:
+    def conflicts(self) -> Iterator[str]:
         if not self.repos and not self.tables:
-            raise ValueError("no source of text; give at least one entry under `repos` or `tables`")
-        self._mechanism_fits()
+            yield "no source of text; give at least one entry under `repos` or `tables`"
+        yield from self._mechanism_conflicts()
         if self.train.start == "champion" and self.promise is None:
-            raise ValueError(
+            yield (
                 "train.start: champion: the champion's releases are in the new model, so only a promise of several "
                 "runs bounds it; give promise.runs"
             )
         if self.train.start == "champion":
             for secret in self.secrets:
                 if secret.protect == "redact":
-                    raise ValueError(
+                    yield (
                         f"secrets.{secret.id}: protect: redact promises that no copy was trained on, and nothing "
                         "shows that of the model from which train.start: champion continues; protect it by noise, "
                         "or start from the public model"
@@ -106,12 +105,12 @@ class HushConfig(Section):
         several = not isinstance(self.train.learning_rate, float)
         plain = self.without_secret == "plain"
         if self.train.untagged_batch and not plain:
-            raise ValueError(
+            yield (
                 "train.untagged_batch: mixes in text that is trained on without noise; "
                 "set weights.without_secret to plain, or leave it out"
             )
         if self.train.optimizer == "preconditioned" and not plain:
-            raise ValueError(
+            yield (
                 "train.optimizer: preconditioned scales gradients by those of text that is trained on without "
                 "noise; set weights.without_secret to plain, or take adamw"
             )
@@ -122,44 +121,47 @@ class HushConfig(Section):
             ("evaluate_every", self.train.evaluate_every is not None and not plain),
         ):
             if asked and not self.public:
-                raise ValueError(
+                yield (
                     f"train.{key}: looks at public text, and nothing is named public; "
                     "name globs under `public`" + (", or give one rate" if several else ", or leave it out")
                 )
         tables = {table.label for table in self.tables}
         for secret in self.secrets:
             if isinstance(secret, UnitSecret) and (not tables or secret.table not in {None, *tables}):
-                raise ValueError(
+                yield (
                     f"secrets.{secret.id}: protects units, and the job has no such table; "
                     "name one of `tables`, or leave `table` out for all of them"
                 )
-            posterior, prior = self.posterior(secret), self.prior(secret)
+            try:
+                posterior, prior = self.posterior(secret), self.prior(secret)
+            except ValueError as error:
+                yield str(error)
+                continue
             if posterior <= prior:
-                raise ValueError(
+                yield (
                     f"secrets.{secret.id}: target r = {posterior:g} is not above the prior p = {prior:g}; "
                     "raise the level, or prior_cap_bits or the declared bits if they are what makes p so large"
                 )
-        return self
 
-    def _mechanism_fits(self) -> None:
-        """Keys that a mechanism has no use for are refused, and so is what it cannot promise."""
+    def _mechanism_conflicts(self) -> Iterator[str]:
+        """Keys that the mechanism has no use for, and what it cannot promise."""
         kind = self.mechanism.kind
         if kind != "hush":
             for key in sorted(
                 {"capacities", "c", "noise_multiplier", "objective"} & self.weights.model_fields_set
             ):
-                raise ValueError(
+                yield (
                     f"weights.{key}: mechanism {kind} solves no program for weights; leave it out, or take "
                     "mechanism hush"
                 )
         if self.weights.without_secret in ("noise", "drop") and not self.mechanism.makes_noise:
-            raise ValueError(
+            yield (
                 f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on without; "
                 "leave it out"
             )
         cut_anew = getattr(self.mechanism, "select", None) == "chunks"
         if cut_anew and any(table.loss_on == "completions" for table in self.tables):
-            raise ValueError(
+            yield (
                 "mechanism.select: chunks cuts a unit's text at new places, and loses which of it is a completion; "
                 "take another selection, or loss_on: all"
             )
@@ -167,12 +169,12 @@ class HushConfig(Section):
             return
         if not self.mechanism.composes_over_runs:
             composed = ", ".join(name for name, one in MECHANISMS.items() if one.composes_over_runs)
-            raise ValueError(
+            yield (
                 f"mechanism {kind}: a promise of several runs needs rounds that are sampled; take one of "
                 f"{composed}, or leave `promise` out"
             )
         if self.mechanism.unit_dp:
-            raise ValueError(
+            yield (
                 "mechanism.epsilon: is of one run, and a promise of several runs is of the secrets' levels; leave "
                 "one of them out"
             )

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from hush_core.config.job import HushConfig
 from hush_core.config.mechanism import MECHANISMS
 from hush_core.config.secrets import ENTRIES, ENTRY_ID, further_kinds
-from hush_core.config.section import Section
+from hush_core.config.section import CONFLICT, Section
 
 ADD = {
     "version": "add `version: 1`, or let `hush init` write a first file",
@@ -37,7 +37,8 @@ def mistakes(error: ValidationError, data: Mapping[str, Any], command: str) -> l
         if meant:
             misspelt.add(".".join([*key.split(".")[:-1], meant]))
         what, hint = _in_words(one["type"], one["msg"], key, meant, steps, command)
-        found.setdefault(key, (not unknown, what, hint))
+        place = f"{key}: {what}" if one["type"] == CONFLICT else key  # one section can have several
+        found.setdefault(place, (not unknown, what, hint))
     distinct = [
         one for key, one in found.items()
         if key not in misspelt and not any(other.startswith(f"{key}.") for other in found)
@@ -128,7 +129,7 @@ def _in_words(kind: str, message: str, key: str, meant: str, steps: Steps, comma
     if kind == "missing":
         needed = f"missing key {where}, which hush {command} needs"
         return needed, ADD.get(key, f"add it; {PAGE} says what it means")
-    if kind == "value_error":
+    if kind in ("value_error", CONFLICT):
         what, _, hint = message.removeprefix("Value error, ").partition("; ")
         return (f"{key}: {what}" if key else what), hint or "correct this key"
     for theirs, ours in YAML_WORDS.items():

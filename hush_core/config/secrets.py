@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import Field, SerializeAsAny, WrapValidator, field_validator, model_validator
+from pydantic import Field, SerializeAsAny, WrapValidator, field_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from hush_core.config.section import MOST_EXAMPLES, Bits, Examples, Section
@@ -166,18 +166,12 @@ class CredentialsSecret(SecretEntry):
     """Values that a person decided are placeholders or public, by the 12 digits: not secrets, wherever they occur.
     `hush secrets --review` writes them into the file `.decisions` beside the config, which adds to this list."""
 
-    @model_validator(mode="after")
-    def _noised(self) -> CredentialsSecret:
+    def conflicts(self) -> Iterator[str]:
         if self.documentation and self.protect == "redact":
-            raise ValueError(
-                "documentation and protect: redact do not go together; redacting an example costs little"
-            )
+            yield ("documentation and protect: redact do not go together; redacting an example costs little")
         named = [(value.fingerprint, value.source) for value in self.documentation]
         if len(set(named)) < len(named):
-            raise ValueError(
-                "documentation names a fingerprint twice for one source; write its paths in one place"
-            )
-        return self
+            yield ("documentation names a fingerprint twice for one source; write its paths in one place")
 
 
 class ListSecret(SecretEntry):

@@ -19,6 +19,8 @@ MOST_ROUNDS = 10_000_000
 MOST_EXAMPLES = 2**32 - 1
 """Examples are numbered in 32 bits."""
 
+CONFLICT = "conflict"
+"""The type of pydantic's errors of `Section.conflicts`."""
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
 Examples = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 Noise = Annotated[float, Field(ge=0.05, le=1e6)]
@@ -70,6 +72,16 @@ class Section(BaseModel):
                 _detail(one["type"], one["msg"], one["loc"]) for one in error.errors(include_input=False)
             ]
         raise ValidationError.from_exception_data(cls.__name__, wrong, hide_input=True)
+
+    def conflicts(self) -> Iterator[str]:
+        """Values that do not go together, each as `what; hint`."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
+        if found := [_detail(CONFLICT, said, ()) for said in self.conflicts()]:
+            raise ValidationError.from_exception_data(type(self).__name__, found, hide_input=True)
+        return self
 
     @classmethod
     def _mistyped(cls, key: str, value: Any) -> Iterator[InitErrorDetails]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -46,14 +47,12 @@ class WeightsConfig(Section):
             raise ValueError("without_secret: keep is now called noise; write that, or plain")
         return given
 
-    @model_validator(mode="after")
-    def _one_scale(self) -> Self:
+    def conflicts(self) -> Iterator[str]:
         if self.noise_multiplier is not None:
             if self.capacities != "equalised":
-                raise ValueError("noise_multiplier needs capacities: equalised; set that, or give c instead")
+                yield "noise_multiplier needs capacities: equalised; set that, or give c instead"
             if self.c is not None:
-                raise ValueError("c and noise_multiplier are both given; keep one of them")
-        return self
+                yield "c and noise_multiplier are both given; keep one of them"
 
 
 class PretrainConfig(Section):
@@ -189,26 +188,20 @@ class TrainConfig(Section):
         warm_up = int(self.warmup_rounds * shorter)
         return self.model_copy(update={"rounds": rounds, "warmup_rounds": warm_up, "evaluate_every": every})
 
-    @model_validator(mode="after")
-    def _later(self) -> Self:
+    def conflicts(self) -> Iterator[str]:
         if (self.start == "champion") != (self.later_rounds is not None):
-            raise ValueError(
+            yield (
                 "start: champion and later_rounds go together; give both, or leave both out for runs that "
                 "start from the public model"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _curve(self) -> Self:
         if self.rounds and self.warmup_rounds >= self.rounds:
-            raise ValueError("warmup_rounds is not below rounds; lower it")
+            yield "warmup_rounds is not below rounds; lower it"
         if self.rounds and self.evaluate_every and self.evaluate_every > self.rounds:
-            raise ValueError("evaluate_every is above rounds, so nothing is evaluated; lower it")
+            yield "evaluate_every is above rounds, so nothing is evaluated; lower it"
         if self.early_stopping and self.evaluate_every is None:
-            raise ValueError("early_stopping needs evaluate_every; say after how many rounds to look")
+            yield "early_stopping needs evaluate_every; say after how many rounds to look"
         if self.keep == "best" and self.evaluate_every is None:
-            raise ValueError("keep: best needs evaluate_every; say after how many rounds to look")
-        return self
+            yield "keep: best needs evaluate_every; say after how many rounds to look"
 
 
 class AuditConfig(Section):

@@ -1,9 +1,10 @@
 """Where the text comes from."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from hush_core.config.section import Section
 
@@ -82,19 +83,17 @@ class Table(Section):
             return (self.prompt, self.completion)
         return (self.text,) if isinstance(self.text, str) else tuple(self.text)
 
-    @model_validator(mode="after")
-    def _one_kind_of_text(self) -> Self:
+    def conflicts(self) -> Iterator[str]:
         if (self.prompt is None) != (self.completion is None):
-            raise ValueError("prompt and completion go together; name both columns")
+            yield "prompt and completion go together; name both columns"
         given = [key for key in ("messages", "prompt") if getattr(self, key) is not None]
         given += ["text"] * ("text" in self.model_fields_set)
         if len(given) > 1:
-            raise ValueError(f"{given[0]} and {given[1]} both say where the text is; keep one of them")
+            yield f"{given[0]} and {given[1]} both say where the text is; keep one of them"
         if self.loss_on == "completions" and not (self.messages or self.prompt):
-            raise ValueError(
+            yield (
                 "loss_on: completions needs to know what is one; name the column `messages`, or `prompt` and "
                 "`completion`"
             )
         if self.chat_template is not None and self.messages is None:
-            raise ValueError("chat_template renders `messages`; name their column, or leave it out")
-        return self
+            yield "chat_template renders `messages`; name their column, or leave it out"

@@ -136,7 +136,7 @@ def _told(
         raise InputError(
             WHERE,
             f"{earlier.runs.height} runs of this store have released what was promised for {runs}",
-            "raise the number: a Rényi filter plans the runs beyond it, if these leave anything of the targets",
+            "raise the number; where these leave nothing of an entry's target, also write `protect: drop` in it",
         )
     if earlier.unknown:
         raise InputError(
@@ -172,7 +172,7 @@ def _refuse_spent(secrets: Sequence[int], names: list[str]) -> None:
         raise InputError(
             WHERE,
             f"the earlier runs leave nothing of the target of {told}",
-            "leave these secrets as the earlier runs have them: drop or redact their text from now on",
+            "write `protect: drop` in their entries: their text is left out from now on",
         )
 
 

@@ -25,14 +25,21 @@ class _OneLine(logging.Filter):
             text = "see above" if error is self._told else str(error)
             record.msg, record.args = f"{type(error).__name__}: {text}", ()
             self._told = error
-        elif self._told is not None and str(self._told) in (message := record.getMessage()):
-            record.msg, record.args = message.replace(str(self._told), "see above"), ()
+        elif self._told is not None:
+            text, message = str(self._told), record.getMessage()
+            for form in (text, repr(text)[1:-1]):  # of several lines a state's `repr` has the second
+                if form in message:
+                    record.msg, record.args = message.replace(form, "see above"), ()
+                    break
         return True
 
 
+_SHORTEN = _OneLine()
+
+
 def one_line_errors() -> None:
-    """Shorten what Prefect's engine logs when a task or flow ends in a HushError."""
-    shorten = _OneLine()
+    """Shorten what Prefect's engine logs in this process when a task or flow ends in a HushError. May be called
+    again."""
     for name in (
         "prefect",
         "prefect.flow_runs",
@@ -40,4 +47,4 @@ def one_line_errors() -> None:
         "prefect.engine",
         "prefect.task_engine",
     ):
-        logging.getLogger(name).addFilter(shorten)
+        logging.getLogger(name).addFilter(_SHORTEN)

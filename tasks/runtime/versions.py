@@ -13,7 +13,7 @@ from mlflow.exceptions import MlflowException
 
 from hush_core.certificate import Certificate, check_files, read_certificate
 from hush_core.certificate.older import OlderCertificate, check_unchanged
-from hush_core.errors import InputError, VerificationError
+from hush_core.errors import InputError, Unavailable, VerificationError
 from hush_core.files import file_sha256
 from tasks.runtime.packaging import check_older_package, check_package
 from tasks.runtime.tracking import has_tracker, tracker
@@ -157,15 +157,21 @@ def _download(model_uri: str, part: str, into: Path) -> Path:
 def fetch_artifact(source: str, into: Path) -> Path | None:
     """Copy an artifact to `into`; None if the store answers that it does not exist.
 
-    Any other error is raised as it is. A server that is away, a revoked right or a full disk says nothing of the
-    model, so no decision on it may depend on that.
+    Raises Unavailable: an MLflow server keeps it, and none is named. Any other error is raised as it is. A server
+    that is away, a revoked right or a full disk says nothing of the model, so no decision on it may depend on that.
     """
     try:
         if source.startswith("runs:/"):  # MLflow itself answers "not there" whatever happened to one of these
             run_id, part = source.removeprefix("runs:/").split("/", 1)
             source = f"{tracker().get_run(run_id).info.artifact_uri}/{part}"
         return Path(mlflow.artifacts.download_artifacts(source, dst_path=str(into)))
-    except MlflowException as error:  # over HTTP, MLflow keeps the status of a file in its words alone
+    except MlflowException as error:
+        if "mlflow-artifacts URI was supplied" in str(error):
+            raise Unavailable(
+                "MLFLOW_TRACKING_URI: names no MLflow server, and one keeps this model's files. Hint: start the "
+                "servers of this home, and export the variables of docs/running.md#servers"
+            ) from None
+        # over HTTP, MLflow keeps the status of a file in its words alone
         if error.error_code != "RESOURCE_DOES_NOT_EXIST" and "404 Client Error" not in str(error):
             raise
         return None

@@ -420,6 +420,29 @@ def test_of_several_mistakes_each_is_one_line_and_a_number_of_the_wrong_type_hid
     assert all("unknown key" in line for line in lines[:5]), "a misspelt key is the cause of other mistakes"
 
 
+def test_all_keys_that_exclude_each_other_are_reported_at_once(folder):
+    """Those of each section together, then those between sections."""
+    of_sections = at(
+        weights={"c": 0.5, "noise_multiplier": 2.0},
+        train={"rounds": 4, "batch": 2, "warmup_rounds": 4, "keep": "best", "later_rounds": 2},
+    )
+    between = at(
+        levels=None, secrets__alpha__level="high", mechanism={"kind": "dp_sgd"},
+        weights={"c": 0.5, "objective": "distinct"}, train={"rounds": 4, "batch": 2, "untagged_batch": 3},
+    )  # fmt: skip
+    for data, said in (
+        (of_sections, ["weights: noise_multiplier needs", "weights: c and noise", "train: start: champion",
+                       "train: warmup", "train: keep: best"]),
+        (between, ["weights.c: mechanism dp_sgd", "weights.objective: mechanism", "train.untagged_batch: mixes",
+                   "secrets.alpha.level: no such level"]),
+    ):  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            check_config(write(folder, data, "conflicts.yaml"))
+        lines = str(caught.value).splitlines()
+        assert all(any(f"conflicts.yaml: {one}" in line for line in lines) for one in said), lines
+        assert all("Hint: " in line for line in lines)
+
+
 def test_of_a_union_the_branch_that_was_meant_is_named_and_it_counts_once(folder):
     for value, key in (([0.1, "x"], "2"), ({"a": 1}, ""), ([0.1, -1, "x"], "[23]")):
         with pytest.raises(InputError, match=rf"train\.learning_rate{key and '.' + key}: ") as caught:

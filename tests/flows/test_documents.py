@@ -51,7 +51,7 @@ def test_a_table_alone_is_planned_for_and_its_bytes_are_the_cache_key(job):
     output = job.hush("plan", job.config, "--c", "0.5", "--out", job.folder / "out")
     secrets = pl.read_csv(job.folder / "out" / "secrets.csv")
     assert secrets.height and secrets["name"].str.contains(r"^(people/[0-9a-f]{12}|names/.*)$").all()
-    assert pl.read_csv(job.folder / "out" / "frontier.csv")["recommended"].sum() == 1
+    assert pl.read_csv(job.folder / "out" / "frontier.csv")["best_point"].sum() == 1
     assert "found 8 secrets" in output and first_extraction(output) == "Completed"
     assert digest in {p.read_text().strip() for p in (job.home / "store" / "commits").iterdir()}
     shown = [*(job.home / "mlartifacts").rglob("*"), *(job.home / "prefect").rglob("*")]

@@ -38,6 +38,8 @@ def test_words_give_every_entry_that_has_them_and_no_words_give_all():
     ("line", "codes"),
     [
         ("too weak", ["too-weak"]),
+        ("promise.runs: 3 runs of this store have released what was promised for 3. Hint: raise", ["spent"]),
+        ("promise.runs: the earlier runs leave nothing of the target of risk", ["spent"]),
         ("hopeless", ["hopeless"]),
         (
             "!     HOPELESS: σ/B = 1.37, so the noise of all rounds is 208 times as long",

@@ -138,6 +138,12 @@ def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_pat
     assert work == {"releases.jsonl", "checkpoint.pt"}  # the count, and one checkpoint
 
 
+def test_hopeless_rounds_are_warned_of_before_anything_is_released_and_in_the_report(first):
+    before, _, after = first.partition(" - train: 1 of")
+    assert re.search(r"WARNING .*HOPELESS: the noise of all rounds", before), before[-3000:]
+    assert "HOPELESS" in after
+
+
 @pytest.fixture
 def same_answers(job, first):
     """The answers of the home are those of before the test."""

@@ -35,7 +35,7 @@ def planned(job):
 def test_the_frontier_has_every_point_and_one_is_recommended(job, planned):
     table = pl.read_csv(job.folder / "out" / "frontier.csv")
     assert sorted(table["method"].unique()) == ["best", "kl"] and table.height == 6
-    assert table["recommended"].sum() == 1 and table.filter("recommended")["method"].item() == "best"
+    assert table["best_point"].sum() == 1 and table.filter("best_point")["method"].item() == "best"
     for method in ("best", "kl"):
         rows = table.filter(pl.col("method") == method).sort("c")
         for column in ("noise_multiplier", "weight_retained", "protected_retained"):
@@ -44,7 +44,7 @@ def test_the_frontier_has_every_point_and_one_is_recommended(job, planned):
         assert last["weight_retained"] == 1.0 and last["protected_retained"] == 1.0
     best, paper = (table.filter(pl.col("method") == m).sort("c") for m in ("best", "kl"))
     assert (paper["noise_multiplier"] > 3 * best["noise_multiplier"]).all()
-    row = table.filter("recommended").row(0, named=True)
+    row = table.filter("best_point").row(0, named=True)
     assert f"weights.c = {row['c']:.3g}: noise multiplier {row['noise_multiplier']:.3g}" in " ".join(
         planned.split()
     )
@@ -52,7 +52,7 @@ def test_the_frontier_has_every_point_and_one_is_recommended(job, planned):
 
 
 def test_it_says_whether_the_plan_is_hopeless_and_what_would_help(job, planned):
-    row = pl.read_csv(job.folder / "out" / "frontier.csv").filter("recommended").row(0, named=True)
+    row = pl.read_csv(job.folder / "out" / "frontier.csv").filter("best_point").row(0, named=True)
     config = load_config(job.config)
     rounds, batch = config.train.rounds, config.train.batch
     parameters = config.model.parameters(config.chunk_bytes)
@@ -153,7 +153,7 @@ def test_it_says_what_more_runs_would_cost(job, planned):
     table = pl.read_csv(job.folder / "out" / "runs.csv")
     assert table["runs"].to_list() == [1, 7, 52, 365]
     noise, going_on = (dict(table.select("runs", way).iter_rows()) for way in ("anew", "going_on"))
-    frontier = pl.read_csv(job.folder / "out" / "frontier.csv").filter(pl.col("recommended"))
+    frontier = pl.read_csv(job.folder / "out" / "frontier.csv").filter(pl.col("best_point"))
     assert noise[1] == frontier["noise_multiplier"].item()
     assert noise[1] < noise[7] < noise[52] < noise[365]
     assert 0.8 * (365 / 52) ** 0.5 < noise[365] / noise[52] < 1.1 * (365 / 52) ** 0.5
@@ -217,10 +217,11 @@ def test_a_batch_that_cannot_be_drawn_is_told_with_the_largest_that_can(job):
     rows = pl.read_csv(job.folder / "batch" / "frontier.csv").filter(pl.col("method") == "best")
     swept, own = rows.sort("c").to_dicts()
     assert swept["noise_multiplier"] is None and f"at most {swept['largest_batch']}" in swept["note"]
-    assert 10 < own["largest_batch"] < 5000 and own["c"] == 0.4 and own["recommended"]
+    assert 10 < own["largest_batch"] < 5000 and own["c"] == 0.4 and own["best_point"]
     said = " ".join(output.split())
     assert f"train.batch: 5,000 cannot be drawn from these weights; {own['largest_batch']}, the most" in said
     assert "HOPELESS" in said and "take none of these, as the noise drowns" in said
+    assert not own["recommended"], "a table does not advise what the screen calls hopeless"
     assert f"weights.c = 0.4: noise multiplier {own['noise_multiplier']:.3g}" in said
     assert f"rounds of B = {own['largest_batch']}" in said
 

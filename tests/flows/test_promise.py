@@ -107,5 +107,10 @@ def test_more_runs_than_were_promised_are_refused_where_the_others_left_nothing(
     assert "promise.runs" in told[8] and "leave nothing of the target of" in told[8]
 
 
+def test_a_run_warns_of_the_end_of_its_promise_while_it_can_be_changed(told):
+    ending = [[w for w in told[n]["warnings"] if "promised runs left" in w] for n in (0, 3, 5)]
+    assert not ending[0] and ending[1][0].startswith("1 of 3") and ending[2][0].startswith("0 of 3")
+
+
 def test_the_run_after_the_last_is_refused_before_it_trains(told):
     assert "3 runs of this store have released what was promised for 3" in told[6]

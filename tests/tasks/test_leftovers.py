@@ -225,3 +225,13 @@ def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_
     assert states(job, "flow_run") == ["COMPLETED", "CRASHED", "CRASHED"]
     assert not {"RUNNING", "PENDING"} & set(states(job, "task_run"))
     assert not list(servers_of(job.home)) and list((job.home / "run").glob("*.json")) == []
+
+
+def test_a_run_that_a_form_began_logs_a_mistake_in_one_line_once(tmp_path):
+    job = Job(tmp_path, seed=31)
+    config = job.write("bad.yaml", text="version: 1\nreps: []\nsecrts: []\n")
+    code = f"from flows.train import train\ntry:\n    train(config_file='{config}')\nexcept Exception: pass"
+    with job.served():  # Prefect's engine imports the flow, and no command of hush
+        said = run(code, job.home, **job.server).stderr
+    assert said.count("unknown key reps") == 1 == said.count("unknown key secrts"), said
+    assert "Traceback" not in said, said

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from hush_core.config import HushConfig
+from hush_core.config import Changes, HushConfig
 from hush_core.config.digest import LEFT_OUT
 from hush_core.config.section import Section
 
@@ -138,3 +138,20 @@ def test_what_is_left_out_does_not_change_it():
 def test_that_of_sources_read_by_default_is_the_one_that_earlier_runs_noted():
     noted = "7d472df8e5412281269c6ba41ce7e6946e88a1686839c63b26c4146db945baa7"
     assert digest({}) == noted
+
+
+def test_the_form_of_a_run_names_each_change_that_may_end_a_promise():
+    values = {
+        "method": "kl", "c": 0.3, "noise_multiplier": 2.0, "rounds": 41, "batch": 9, "learning_rate": 0.5,
+        "clip_norm": 2.0, "schedule": "cosine", "warmup_rounds": 2, "optimizer": "sgd", "untagged_batch": 3,
+        "average": "ema", "without_secret": "drop", "protect": {"team": "noise"},
+    }  # fmt: skip
+    assert values.keys() == Changes.model_fields.keys()
+    job = HushConfig.model_validate({**JOB, "weights": {"without_secret": "plain"}})
+    chosen = {
+        name for name, value in values.items()
+        if Changes(**{name: value}).applied_to(job).settings_digest != job.settings_digest
+    }  # fmt: skip
+    said = Changes.model_json_schema()["description"]
+    named = said.partition("Under a promise another ")[2].partition(" makes a run")[0].split()
+    assert chosen == {one.strip(",") for one in named} - {"or"}

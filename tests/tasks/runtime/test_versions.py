@@ -8,7 +8,7 @@ from local_servers import serving
 from mlflow.exceptions import MlflowException
 from versions import listed
 
-from hush_core.errors import InputError, VerificationError
+from hush_core.errors import InputError, Unavailable, VerificationError
 from tasks.audit_record import note_elsewhere
 from tasks.refutation import refuted_runs
 from tasks.runtime.versions import download_certificate, fetch_artifact, find_version
@@ -36,6 +36,11 @@ def version(monkeypatch):
     """Of a registry, with its artifacts at an address."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     return lambda name, source: listed(name, [source])[0]
+
+
+def test_what_an_mlflow_server_keeps_is_asked_for_in_one_line_without_one(version, tmp_path):
+    with pytest.raises(Unavailable, match="MLFLOW_TRACKING_URI: names no MLflow server"):
+        download_certificate(version("served", "mlflow-artifacts:/1/2/artifacts/m"), tmp_path / "served")
 
 
 def test_only_a_file_that_is_not_there_is_missing(version, tmp_path):
