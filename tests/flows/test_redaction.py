@@ -72,7 +72,7 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
     assert "1 value redacted, in 7 places" in verified
     assert "no example holds one of the 1 of 1 redacted values" in verified
     decision = ("--decision", "approve", "--reason", "x", "--reviewer", "me")
-    assert "approve, by me" in job.hush("review", uri, *decision)
+    assert "approved by me" in job.hush("review", uri, *decision)
     with sqlite3.connect(next((job.home / "prefect").rglob("prefect.db"))) as database:
         (page,) = (row[0] for row in database.execute("select data from artifact where key = 'hush-review'"))
     assert (
