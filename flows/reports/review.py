@@ -77,7 +77,7 @@ def facts_page(model_uri: str, verification: Verification) -> str:
             "",
             "**Promised, word for word**",
             "",
-            *([verification.certificate.promise, ""] if rows.height else []),
+            *([verification.certificate.promise, ""] if rows.height or not facts.redaction.secrets else []),
             *([verification.certificate.redaction_promise, ""] if facts.redaction.secrets else []),
             "**Not promised**",
             "",
