@@ -62,15 +62,17 @@ def without_noise(config: HushConfig, outcome: Outcome) -> list[str]:
 
 
 def _bounds_in_words(store: Store, outcome: Outcome) -> str:
-    """How near the bounds of the model come to their targets."""
+    """How near the bounds of the model come to their targets; as on the page, what is over target is said first."""
+    together = all_runs(store, outcome)
+    if over := together.above + together.nothing:
+        return f"{counted(over, 'secret')} ABOVE the target or without a promise over all runs"
     if not outcome.champion:
         return (
             f"every bound is at most its target (the nearest is at {worst_ratio(store, outcome):.1%} of it)"
         )
-    worst = all_runs(store, outcome).worst
     return (
-        f"every bound of all runs so far is at most its target (the nearest is at {worst:.1%} of it); the model "
-        f"continues from {outcome.champion.uri}, so no bound of this run alone is of the model"
+        f"every bound of all runs so far is at most its target (the nearest is at {together.worst:.1%} of it); "
+        f"the model continues from {outcome.champion.uri}, so no bound of this run alone is of the model"
     )
 
 
@@ -132,7 +134,7 @@ def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:
     c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
     secrets, words = store.read_frame(c.bounds).height, config.mechanism.in_words
     weight = f"weight retained {w.retained:.1%}"
-    certified = f"**{counted(secrets, 'secret')} certified**: {_bounds_in_words(store, outcome)}"
+    certified = f"**{counted(secrets, 'secret')}**: {_bounds_in_words(store, outcome)}"
     return [
         f"{certified if secrets else NOTHING_LEFT}.",
         "",
