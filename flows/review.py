@@ -167,7 +167,7 @@ def review_in_terminal(
         if verification is not None:
             console.print(Markdown(facts_page(model_uri, verification)))
         while decision not in ("approve", "reject"):
-            decision = typer.prompt("approve or reject")
+            decision = typer.prompt(f"approve or reject {model_uri}")
         reason = reason or typer.prompt("why")
     start_server()
     return review(
@@ -184,7 +184,8 @@ def render_review(done: Reviewed, console: Console) -> None:
     champion = f"; {CHAMPION} is this version now" if done.decision == "approve" else ""
     if done.no_champion:
         champion = f"; it was the {CHAMPION}, and no version is now, until another is approved"
-    console.print(f"{done.model_uri}: {done.decision}, by {done.reviewer}{champion}", soft_wrap=True)
+    decided = "approved" if done.decision == "approve" else "rejected"
+    console.print(f"{done.model_uri}: {decided} by {done.reviewer}{champion}", soft_wrap=True)
 
 
 def _given(decision: str | None, reviewer: str | None, reason: str | None) -> Decision:

@@ -11,6 +11,9 @@ from tasks.wording import batch_in_words, counted
 
 MOST_CHARACTERS = 4900
 """MLflow keeps 5,000 of a version's description."""
+NOTHING_LEFT = (
+    "**No secret that was found was trained on**: values are redacted, other text with a secret is left out"
+)
 NO_ROUNDS = (
     "no certified round: no text of a secret is new since the runs before, so that the bounds of all runs stay "
     "what they were, and no run of the promise is spent"
@@ -59,13 +62,17 @@ def without_noise(config: HushConfig, outcome: Outcome) -> list[str]:
 
 
 def _bounds_in_words(store: Store, outcome: Outcome) -> str:
-    """How near the bounds of the model come to their targets."""
+    """How near the bounds of the model come to their targets; as on the page, what is over target is said first."""
+    together = all_runs(store, outcome)
+    if over := together.above + together.nothing:
+        return f"{counted(over, 'secret')} ABOVE the target or without a promise over all runs"
     if not outcome.champion:
-        return f"every bound is at most its target (worst ratio {worst_ratio(store, outcome):.3f})"
-    worst = all_runs(store, outcome).worst
+        return (
+            f"every bound is at most its target (the nearest is at {worst_ratio(store, outcome):.1%} of it)"
+        )
     return (
-        f"every bound of all runs so far is at most its target (worst ratio {worst:.3f}); the model continues from "
-        f"{outcome.champion.uri}, so no bound of this run alone is of the model"
+        f"every bound of all runs so far is at most its target (the nearest is at {together.worst:.1%} of it); "
+        f"the model continues from {outcome.champion.uri}, so no bound of this run alone is of the model"
     )
 
 
@@ -125,24 +132,34 @@ def apart(lines: list[str]) -> list[str]:
 
 def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:
     c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
-    bounds, words = store.read_frame(c.bounds), config.mechanism.in_words
-    attacked = outcome.attacked
+    secrets, words = store.read_frame(c.bounds).height, config.mechanism.in_words
+    weight = f"weight retained {w.retained:.1%}"
+    certified = f"**{counted(secrets, 'secret')}**: {_bounds_in_words(store, outcome)}"
     return [
-        f"**{counted(bounds.height, 'secret')} certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",
+        f"{certified if secrets else NOTHING_LEFT}.",
         "",
-        f"- {_rounds_in_words(config, outcome, store)}",
-        f"- weight retained {w.retained:.1%} "
-        + (f"by {words}" if words else f"(the program solved within {w.gap:.1e}, certified)"),
+        *([f"- {_rounds_in_words(config, outcome, store)}"] if secrets else []),
+        f"- {f'{weight} by {words}' if words and secrets else words or weight}",
         *without_noise(config, outcome),
         f"- model: {model_in_words(config)}"
         + (f"; learning rate {outcome.learning_rate:g}" if outcome.learning_rate else "")
         + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
         *([f"- {loss}"] if (loss := losses_in_words(outcome)) else []),
-        f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
-        f"- {runs_in_words(all_runs(store, outcome), t.others.unknown)}",
+        *_attacks(outcome),
+        *([f"- {runs_in_words(all_runs(store, outcome), t.others.unknown)}"] if secrets else []),
         "- sources: "
         + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
         "",
-        f"Check it: `hush verify models:/{config.tracking.model}/VERSION`. Approve or reject it: "
-        f"`hush review models:/{config.tracking.model}/VERSION`.",
+        "Decide by `report.html`, among the artifacts of the source run, and by "
+        f"`hush review models:/{config.tracking.model}/VERSION`, which verifies first.",
+    ]
+
+
+def _attacks(outcome: Outcome) -> list[str]:
+    """What was extracted of the values that the model was trained on, and of redacted ones."""
+    made = {"values": outcome.attacked, "redacted values": outcome.redacted_attacked}
+    return [
+        f"- attack: {a.extracted} of {a.secrets} {what} extracted"
+        for what, a in made.items()
+        if a and a.secrets
     ]

@@ -22,6 +22,7 @@ from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import Store, open_store
 from tasks.runtime.tracking import is_away
 from tasks.runtime.versions import MADE_BY, versions_of
+from tasks.wording import counted
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""
@@ -203,7 +204,8 @@ def _number(text: str) -> float | None:
 
 
 def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
-    certificate, worst = read_certificate(store.path(outcome.certificate)), all_runs(store, outcome).worst
+    certificate, together = read_certificate(store.path(outcome.certificate)), all_runs(store, outcome)
+    nothing = f"nothing promised of {counted(together.nothing, 'secret')}"
     return {
         "method": outcome.calibrated.method,
         "noise_multiplier": f"{outcome.calibrated.noise_multiplier or 0:.6g}",
@@ -213,5 +215,5 @@ def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
         MADE_BY: f"{certificate.facts.store} {certificate.facts.run}",
         RUN: str(outcome.trained.others.most + (outcome.calibrated.rounds > 0)),
         "secrets_trained_before": str(outcome.trained.others.secrets),
-        TOGETHER: f"{worst:.6g}" if worst is not None else "nothing promised",
+        TOGETHER: nothing if together.nothing else f"{together.worst or 0.0:.6g}",
     }

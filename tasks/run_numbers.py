@@ -90,17 +90,19 @@ def _changes(champion: str, certificate: Path) -> SecretChanges | None:
         try:
             theirs = download_certificate(champion, Path(folder))
             read_certificate(theirs)
-            old = _bounds(theirs)
+            old = certified_bounds(theirs)
         except (VerificationError, OSError, pl.exceptions.PolarsError):
             return None
-    return secret_changes(old, _bounds(certificate))
+    return secret_changes(old, certified_bounds(certificate))
 
 
-def _bounds(certificate: Path) -> pl.DataFrame:
-    """name · bound: of all runs where there is one, else of the run."""
+def certified_bounds(certificate: Path) -> pl.DataFrame:
+    """name · bound: of all runs where there is one, else of the run. Redacted values are among them, so that one
+    that the other version learns under noise has moved, and is neither new nor gone."""
     tables = read_tables(certificate)
     bounds = tables["bounds.parquet"].select("secret_id", bound=pl.coalesce("all_runs", "bound"))
-    return tables["secrets.parquet"].select("secret_id", "name").join(bounds, on="secret_id")
+    learned = tables["secrets.parquet"].select("secret_id", "name").join(bounds, on="secret_id")
+    return pl.concat([learned.drop("secret_id"), tables["redacted.parquet"].select("name", "bound")])
 
 
 def secret_changes(old: pl.DataFrame, new: pl.DataFrame) -> SecretChanges:

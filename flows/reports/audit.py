@@ -24,7 +24,12 @@ def markdown(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
     """What was attacked, by whom, what was found between which limits, and the most that could have been found."""
     attacks = [
         f"| {a.name} | {a.adversary} | {a.tried} | {a.found} | {a.most} | {a.outcome} | {a.note} |"
-        for a in document.attacks
+        for a in document.made
+    ]
+    secrets = [
+        "| secret | prior | certified, at most | best guess at every noisy step | extracted (95 %) | before "
+        "| samples needed | exposure, bits (95 %) | before | unlikely by certificate | ceiling |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     telling = sorted(
         rows, reverse=True,
@@ -40,9 +45,9 @@ def markdown(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
             "|---|---|---|---|---|---|---|",
             *attacks,
             "",
-            "| secret | prior | certified, at most | best guess at every noisy step | extracted (95 %) | before "
-            "| samples needed | exposure, bits (95 %) | before | unlikely by certificate | ceiling |",
-            "|---|---|---|---|---|---|---|---|---|---|---|",
+            document.not_run(),
+            "",
+            *(secrets if rows else []),
             *(_row(row) for row in telling[:SHOWN]),
             f"\n{len(rows) - SHOWN} more in secrets.parquet." if len(rows) > SHOWN else "",
             "An attack that finds nothing proves nothing: the certificate is the promise, and holds of attacks "

@@ -20,7 +20,13 @@ def page(report: Report) -> str:
         if report.edges
         else f"- no secret is left in any of {report.examples:,} examples: all were redacted or left out",
         *(f"- {way}" for way in report.ways),
-        f"- weight retained {report.weight_retained:.1%}, {report.examples_kept:.1%} of the examples kept",
+        *(
+            [
+                f"- weight retained {report.weight_retained:.1%}, {report.examples_kept:.1%} of the examples kept"
+            ]
+            if report.edges
+            else []
+        ),
         *([f"- noise {plain(noise_in_words(report))}"] if report.noise_multiplier is not None else []),
         f"- {rounds_in_words(report)}",
         *([f"- continues from {report.goes_on_from}"] if report.goes_on_from else []),
@@ -71,6 +77,9 @@ def _losses(report: Report) -> list[str]:
 
 
 def _secrets(report: Report) -> list[str]:
+    redacted = [f"Redacted: {report.redacted.in_words()}.", ""] if report.redacted else []
+    if not report.rows:
+        return redacted or ["None is left."]
     rows = telling_rows(report.rows)
     lines = ["| secret | examples | prior | target | bound | rank |", "|---|---|---|---|---|---|"]
     for row in rows:
@@ -80,4 +89,4 @@ def _secrets(report: Report) -> list[str]:
             f"| {row.bound:.1e} | {'OUT, ' if row.extracted else ''}{rank} |"
         )
     hidden = len(report.rows) - len(rows)
-    return [*lines, "", f"{hidden:,} more in the certificate."] if hidden else lines
+    return [*redacted, *lines, *(["", f"{hidden:,} more in the certificate."] if hidden else [])]

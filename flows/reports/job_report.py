@@ -54,8 +54,9 @@ class RedactedRow(BaseModel, frozen=True):
     def in_words(self) -> str:
         """One line; the bound needs no table, as it is every secret's prior."""
         return (
-            f"{self.secrets:,} values replaced in {self.places:,} places, bound = prior; first of {self.attacked}: "
-            f"{self.first}, before the rounds {self.first_before}; extracted {self.extracted}"
+            f"{self.secrets:,} values replaced in {self.places:,} places, each bound is its prior; "
+            f"of {self.attacked} attacked {self.extracted} extracted, {self.first} ranked first "
+            f"({self.first_before} before the rounds)"
         )
 
 

@@ -33,18 +33,18 @@ def render(report: Report, console: Console) -> None:
         console.print(f"[bold]{sentence}[/bold]", width=WIDTH)
     held = f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges)"
     if not report.edges:
-        held = (
-            f"[bold]none is left[/bold] in any of {report.examples:,} examples: all were redacted or left out"
-        )
+        held = f"[bold]none is left[/bold] in any of {report.examples:,} examples: redacted or left out"
     line("secrets", held)
     for number, way in enumerate(report.ways[:MOST_WAYS]):
         line("" if number else "ways", escape(way))
     of = "the examples" if report.without_secret == "noise" else "those with a secret"
+    kept = f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept"
     solved = f"(the program solved within {max(report.gap, 0.0):.1e})"
     if report.mechanism:
         line("mechanism", escape(report.mechanism))
         solved = ""
-    line("weight", f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept {solved}")
+    if report.edges:
+        line("weight", f"{kept} {solved}")
     if report.goes_on_from:
         line("continues from", f"{escape(report.goes_on_from)}, whose releases are counted in")
     if report.untagged_steps is not None:
@@ -87,12 +87,11 @@ def render(report: Report, console: Console) -> None:
         line("audit", _audit(report))
     if report.redacted is not None:
         line("redacted", report.redacted.in_words())
-    console.print(_table(report), width=WIDTH)
+    if report.rows:
+        console.print(_table(report), width=WIDTH)
     hidden = len(report.rows) - MOST_ROWS
     if hidden > 0:
-        console.print(
-            f"[dim]… and {hidden:,} more secrets: table `bounds` of the run, or the certificate[/dim]"
-        )
+        console.print(f"[dim]… and {hidden:,} more secrets: table `bounds` of the run[/dim]")
     for warning in report.warnings[:MOST_WARNINGS]:
         console.print(f"[yellow]![/yellow] {escape(warning)}", soft_wrap=True)
     if len(report.warnings) > MOST_WARNINGS:

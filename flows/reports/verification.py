@@ -24,13 +24,14 @@ def verdict(verification: Verification) -> list[str]:
     kept = f"{counted(rows.height, 'secret')} {_mechanism(facts.plan)}, worst bound/target "
     kept += f"{(rows['bound'] / rows['posterior']).max() or 0:.4f}; this bound is of this run alone"
     if not rows.height:
-        kept = f"no secret is left in any example {_mechanism(facts.plan)}"
-    lines = [
-        f"{model}: {kept}",
-        f"every bound was recomputed; a second route confirmed {verification.confirmed(BY_OWN)} by their own "
-        f"rates, {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
-        f"{looked} curve points tried ({points} in all)",
-    ]
+        kept = "no secret is left in any example and no certified round was made"
+    lines = [f"{model}: {kept}"]
+    if rows.height:
+        lines.append(
+            f"every bound was recomputed; a second route confirmed {verification.confirmed(BY_OWN)} by their own "
+            f"rates, {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
+            f"{looked} curve points tried ({points} in all)"
+        )
     if unsure := verification.confirmed(NOT_SURE):
         lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
     lines += _over_all_runs(verification)

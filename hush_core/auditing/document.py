@@ -63,6 +63,16 @@ class AuditDocument(BaseModel):
     code: dict[str, str]
     signature: str = ""
 
+    @property
+    def made(self) -> list[AttackFacts]:
+        """The attacks that were made."""
+        return [a for a in self.attacks if a.outcome != "not run"]
+
+    def not_run(self) -> str:
+        """The others in a sentence, each with its reason; empty if all were made."""
+        left = "; ".join(f"{a.name} ({a.note})" for a in self.attacks if a.outcome == "not run")
+        return left and f"Not run: {left}."
+
     def unsigned(self) -> str:
         """What is signed: canonical JSON."""
         fields = self.model_copy(update={"signature": ""}).model_dump(mode="json")
@@ -74,7 +84,7 @@ class AuditDocument(BaseModel):
 
     def in_words(self) -> str:
         """One line for who verifies or reviews the version."""
-        tests = [a for a in self.attacks if a.evidence is not None and a.outcome != "not run"]
+        tests = [a for a in self.made if a.evidence is not None]
         able = sum(a.outcome in ("refuted", "not refuted") for a in tests)
         said = {
             REFUTED: "REFUTED: an attack found more than the certificate allows",

@@ -67,7 +67,7 @@ def check_signature(
     text = attestation.read_text("utf-8", "replace") if attestation.is_file() else None
     if trust is None:
         if text is None:
-            return "not signed by an organisation: anyone may have made all of these files"
+            return "NOT signed by an organisation: anyone may have made all of these files"
         said = signer_of(text)[:16] or "none"
         return f"NOT CHECKED who signed it: key {said} is named, and no trust root is configured (--key)"
     if text is None:

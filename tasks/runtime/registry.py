@@ -106,7 +106,7 @@ def record_run(
                 source=info.model_uri,
                 run_id=run.info.run_id,
                 model_id=info.model_id,
-                tags={**tags, DIGEST: digest, STATUS: "pending", **_signer()},
+                tags={STATUS: "pending", **tags, DIGEST: digest, **_signer()},
                 description=description,
             )
         return _finished(client, client.get_model_version(model_name, made.version))

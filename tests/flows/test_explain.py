@@ -52,6 +52,10 @@ def test_words_give_every_entry_that_has_them_and_no_words_give_all():
         ("│ entry ┃ secrets ┃ in no example ┃ recognised elsewhere ┃", ["elsewhere", "example"]),
         ("every bound was recomputed; a second route confirmed 3", ["bound", "second-route"]),
         ("drowned", ["hopeless"]),
+        ("audit: not refuted; 1 of 2 attacks could have refuted it", ["audit-outcome"]),
+        ("of 7 attacked 0 extracted, 0 ranked first", ["exposure"]),
+        ("worst_all_runs_to_target", ["version-tags"]),
+        ("near target", ["state", "bound"]),
     ],
 )
 def test_a_pasted_line_of_a_report_gives_the_terms_in_it_in_their_order(line, codes):

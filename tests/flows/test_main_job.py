@@ -353,7 +353,7 @@ def test_review_moves_the_champion_only_after_approval(job, first):
     output = job.hush(
         "review", "models:/job/1", "--decision", "approve", "--reason", "bounds hold", "--reviewer", "ada"
     )
-    assert "models:/job/1: approve, by ada; champion is this version now" in output
+    assert "models:/job/1: approved by ada; champion is this version now" in output
     assert MlflowClient(uri, uri).get_model_version_by_alias("job", "champion").version in (1, "1")
     assert MlflowClient(uri, uri).get_model_version("job", "1").tags["reviewed_by"] == "ada"
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from pathlib import Path
 
 import polars as pl
@@ -49,7 +50,17 @@ def test_three_lines_are_planned_run_and_verified_and_the_certificate_says_which
     assert "models:/hush-model/1" in said and "no certified round" in said and job.token not in said
     assert "alpha: left out (certified rounds are predicted to gain nothing" in said
     told = " ".join(job.hush("verify", "models:/hush-model/1").split())
-    assert "no secret is left in any example and no certified round" in told
+    assert "no secret is left in any example and no certified round" in told and "0 of 0" not in told
+    with sqlite3.connect(job.home / "mlflow.db") as database:
+        tags = dict(database.execute("select key, value from model_version_tags"))
+        ((described,),) = database.execute("select description from model_versions")
+    assert next(iter(tags)) == "validation_status"  # what a list of versions shows first
+    assert tags["worst_all_runs_to_target"] == "0"  # an alarm where there is nothing to promise of
+    assert described.startswith("**No secret that was found was trained on**")
+    assert "1 redacted values extracted" in described and "report.html" in described
+    page = (job.home / "reports" / "hush-model-1.html").read_text()
+    assert "No secret that was found was trained on" in page and "alpha: left out (certified" in page
+    assert "of 0 rounds" not in page and 'id="secrets-table"' not in page and "0 secrets" not in page
     proof = Path(re.search(r"proof\s+(\S+)", said).group(1)).expanduser()
     coverage = json.loads((proof / "certificate.json").read_text())["facts"]["coverage"]["secrets"]
     assert {name: facts["protect"] for name, facts in coverage.items()} == {

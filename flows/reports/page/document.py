@@ -149,6 +149,10 @@ def verdict(page: PageDocument) -> tuple[Literal["bad", "warn", "good"], str, st
             f"{above:,} {which} above the target, or without a promise, over all runs.",
         )
     kept = f"Every certified bound of {counted(sum(counts.values()), 'secret')} is at most its target."
+    if not counts:
+        kept = (
+            "No secret that was found was trained on: values are redacted, other text with one is left out."
+        )
     if report.warnings:
         told = counted(len(report.warnings), "warning")
         return "warn", "Certified, with warnings", f"{kept} {told} to read first."

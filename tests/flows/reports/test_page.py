@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from pages import STATED, document, rows
 
+from flows.reports.audit import markdown
 from flows.reports.page.document import SHOWN, PageDocument, verdict, with_audit
 from flows.reports.page.render import render
 from flows.reports.page.states import Axis, state_of
@@ -172,7 +173,21 @@ def test_an_audit_comes_to_the_page_by_its_document():
     assert told.audit.told == SHOWN + 40 and len(told.audit.rows) == SHOWN + 20
     text = " ".join(Seen(render(told, {})).text)
     assert "1.0e-07" in text and "not refuted" in text and "no row above" in text
+    assert "Not run" not in text
     assert PageDocument.model_validate(json.loads(told.model_dump_json())) == told
+
+
+def test_attacks_that_were_not_run_are_a_line_and_no_rows_of_zeros():
+    made = audit()
+    skipped = AttackFacts(
+        name="k-extraction", adversary="", tried=0, found="", most="", outcome="not run", note="no long text"
+    )
+    document_of = made.model_copy(update={"attacks": (*made.attacks, skipped)})
+    text = " ".join(Seen(render(with_audit(document(rows(1)), document_of, []), {})).text)
+    on_screen = markdown(document_of, [])
+    for shown in (text, on_screen):
+        assert "Not run: k-extraction (no long text)." in shown and shown.count("k-extraction") == 1
+    assert "| k-extraction" not in on_screen and "| secret |" not in on_screen
 
 
 def test_secrets_that_came_went_and_moved_are_told():
