@@ -83,7 +83,9 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
     assert "written out, redacted values" in audited and "not refuted" in verify_line(job, uri)
     assert job.token not in audited and job.codename not in audited and holding(job, private=False) == []
     again = job.hush("audit", uri, "--alternatives", "300")
-    assert again.count("Task run 'audit_rank-") == 4, "each of redacted values and of others, before and after"
+    assert again.count("Task run 'audit_rank-") == 4, (
+        "each of redacted values and of others, before and after"
+    )
     assert again.count("Cached(type=COMPLETED)") >= 8
     assert "is not in the registry" in job.hush("audit", "models:/job/9", status=2)
 
