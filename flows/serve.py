@@ -195,11 +195,13 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.train import train
     from flows.watch import watch
     from tasks.leftovers import sweep
+    from tasks.reachable import await_orchestrator
     from tasks.runtime.error_logging import one_line_errors
     from tasks.runtime.listening import keep_listening
 
     one_line_errors()
     keep_listening()
+    await_orchestrator(STARTUP)  # killed together with this process, it is still being started: all would end
     sweep(home())
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits

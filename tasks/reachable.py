@@ -14,6 +14,7 @@ import shutil
 import socket
 import sqlite3
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from contextlib import closing
@@ -27,6 +28,7 @@ from tasks.runtime.environment import home
 
 PATIENCE = 5.0
 """Seconds for a server to answer; one that does not is not waited for by a job of hours either."""
+AWAY = "does not answer"
 _TRACKER, _ORCHESTRATOR = "MLFLOW_TRACKING_URI", "PREFECT_API_URL"
 _DATABASES = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 _ELSEWHERE = ("databricks", "databricks-uc", "uc")
@@ -103,6 +105,19 @@ def check_orchestrator() -> None:
         raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
     if status != 200 or not isinstance(_json(body), str):
         raise _refusal(_ORCHESTRATOR, uri, "answers, and is no Prefect server's API")
+
+
+def await_orchestrator(patience: float) -> None:
+    """`check_orchestrator`, where a server that does not answer is one that is being started, for `patience`
+    seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return check_orchestrator()
+        except InputError as error:
+            if error.what != AWAY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
 
 
 def _check_sqlite(uri: str) -> None:
@@ -185,7 +200,7 @@ def _check_port(uri: str, usual: int) -> None:
     try:
         within(PATIENCE + 1, connect)
     except (OSError, UnicodeError, TimeoutError):
-        raise _refusal(_TRACKER, uri, "does not answer") from None
+        raise _refusal(_TRACKER, uri, AWAY) from None
 
 
 def ask(
@@ -209,7 +224,7 @@ def ask(
     try:
         return within(PATIENCE + 1, get)
     except Exception as error:  # urllib and http.client raise a dozen kinds, all of which say: no answer
-        what = "does not answer"
+        what = AWAY
         if "CERTIFICATE" in str(error):
             what = "shows a certificate that is not trusted here"
         raise _refusal(name, os.environ.get(name, ""), what) from None

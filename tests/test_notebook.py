@@ -10,8 +10,6 @@ from unittest.mock import patch
 import pytest
 from local_servers import ROOT
 
-pytestmark = pytest.mark.slow
-
 NOTEBOOK = ROOT / "examples" / "hush.ipynb"
 
 

@@ -81,6 +81,27 @@ def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch, name):
         assert "does not answer" in refused(monkeypatch, name, uri)
 
 
+def test_a_server_that_is_being_started_is_waited_for_and_one_that_is_not_ours_is_not(monkeypatch):
+    asked = []
+
+    def answer(request):
+        asked.append(request.path)
+        if len(asked) < 3:
+            raise ConnectionError("no answer yet")
+        return 200, b"true" if request.path.endswith("/health") else b'"3.4.0"', {}
+
+    with serving(answer) as uri:
+        monkeypatch.setenv("PREFECT_API_URL", f"{uri}/api")
+        reachable.await_orchestrator(60)
+    assert asked == [*["/api/health"] * 3, "/api/admin/version"]
+    with answering(b"<html>") as uri, pytest.raises(InputError, match="is no Prefect server"):
+        monkeypatch.setenv("PREFECT_API_URL", f"{uri}/api")
+        reachable.await_orchestrator(60)
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    with pytest.raises(InputError, match="does not answer"):
+        reachable.await_orchestrator(0)
+
+
 def test_a_tracker_that_wants_a_login_for_all_it_says_is_known_with_it(monkeypatch):
     """As MLflow's own authentication does, its version included."""
     with answering(b"3.17.0", login="Basic aHVzaDpzZWNyZXQ=") as uri:
