@@ -1,10 +1,12 @@
 """The supervisor of servers and runner: who is begun again, and what happens to what a killed one had begun."""
 
+import json
 import os
 import signal
 import sys
 
 import pytest
+from local_servers import serving
 from waiting import ended, until
 
 from flows import supervision
@@ -53,6 +55,23 @@ def test_a_runner_that_was_killed_is_begun_again_and_what_it_had_begun_ends_with
     assert signal.signal(signal.SIGINT, before) is inherited
     for pid in begun(tmp_path):
         ended(pid)
+
+
+def test_a_runner_does_not_end_itself_and_all_where_its_server_is_still_being_started(tmp_path):
+    asked = []
+
+    def answer(request):
+        asked.append(request.path)
+        if len(asked) < 3:
+            raise ConnectionError("no answer yet")
+        return 200, b"true" if request.path.endswith("/health") else b'"3.4.0"', {}
+
+    job = json.dumps({"config_file": None, "cron": "0 3 * * *", "timezone": "UTC"})
+    with serving(answer) as uri, Children() as children:
+        environment = {**os.environ, "HUSH_HOME": str(tmp_path / "home"), "PREFECT_API_URL": f"{uri}/api"}
+        children.start("runner", [sys.executable, "-m", "flows.serve", job], environment, again=False)
+        until(lambda: len(asked) >= 4, "the runner's questions", children.running[0].process)
+    assert asked[:4] == [*["/api/health"] * 3, "/api/admin/version"]
 
 
 def test_one_that_ends_by_itself_ends_all_and_so_does_one_that_dies_again_and_again(monkeypatch):
