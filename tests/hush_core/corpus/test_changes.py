@@ -88,6 +88,8 @@ def test_what_is_around_a_change_has_seven_lines_with_words_on_both_sides():
         assert 7 <= sum(b"line" in line for line in part) < 25 and sum(map(len, part)) >= 130
     assert text[first - 1 : first] == b"\n" and text[last - 1 : last] == b"\n"
     assert around(text, [Change(0, 5, 0), Change(at, at, 0)])[0][0] == 0
+    long = b"".join(b"%100d\n" % n for n in range(40))
+    assert around(long, [Change(2020, 2121, 2020)]) == [(2020 - 7 * 101, 2121 + 7 * 101)]
 
 
 class Counted(bytes):
