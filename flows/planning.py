@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flows.check import check_config
 from flows.remedies import remedies, share, widest_share
-from flows.reports.coverage_notes import coverage_notes
+from flows.reports.coverage_notes import as_asked, coverage_notes
 from flows.reports.plan import markdown
 from flows.reports.plan_report import PlanReport
 from flows.settling import settle
@@ -71,14 +71,15 @@ def planned(
     published = publish_frontier(
         config, extracted, rows, chosen, weighed, relaxed, by_runs, folder, settled.ways
     )
-    notes = coverage_notes(open_store().read_json(extracted.coverage))
+    coverage = open_store().read_json(extracted.coverage)
     now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
     report = PlanReport(
         secrets=extracted.n_secrets, examples=extracted.n_examples, method=config.method, rows=rows,
         best_point=chosen, rule=RULE, other=other, relaxations=relaxed, runs=config.runs, noise_by_runs=by_runs,
         published=published, expected_batch=train.batch, rounds=train.rounds, noise_share=drowned,
         widest_share=widest, without_secret=config.weights.without_secret, remedies=helps, next_run=now,
-        ways=settled.ways, replaced=settled.replaced, set_c=asked.weights.c, notes=notes,
+        ways=settled.ways, replaced=settled.replaced, set_c=asked.weights.c,
+        as_asked=as_asked(coverage), notes=coverage_notes(coverage),
         trained_as_usual=None if config.mechanism.makes_noise else extracted.n_examples,
     )  # fmt: skip
     show_page(markdown(report), "hush-plan", "noise by c, and what binds")

@@ -10,14 +10,15 @@ imported. So the runner is a process of its own.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def serve(
         check_free(metrics_port, "metrics")
     children = Children()
     port = postgres_port if postgres else None
-    with _recorded(home, with_servers, port) as record, children:
+    with _recorded(home, with_servers, port), children:
         if with_servers:
             start_servers(
                 children, home, environment, prefect_port=prefect_port, mlflow_port=mlflow_port,
@@ -98,35 +99,34 @@ def serve(
             children.start("metrics server", metrics, environment, essential=False)
             login = home.keys / "metrics.login"
             print(f"metrics: http://127.0.0.1:{metrics_port}/metrics, login in {login}", flush=True)
-        record(True)
         children.wait()
 
 
 @contextmanager
-def _recorded(home: Home, with_servers: bool, postgres_port: int | None) -> Iterator[Callable[[bool], None]]:
-    """While it is held, the record says who supervises; the function that is given says whether all has begun.
-    Raises InputError: another supervisor of this home has its servers up."""
+def _recorded(home: Home, with_servers: bool, postgres_port: int | None) -> Iterator[None]:
+    """While it is held, the record says who supervises; the runner adds that all has begun (`_say_ready`). Raises
+    InputError: another supervisor of this home has its servers up."""
     path = home.root / "run" / RECORD
-
-    def write(ready: bool) -> None:
-        own = {
-            "pid": os.getpid(), "began": process_start(os.getpid()), "ready": ready, "postgres": postgres_port,
-        }  # fmt: skip
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps(own).encode())
-
     if not with_servers:
-        yield lambda ready: None
+        yield
         return
     if (other := supervisor(home)) is not None:
         raise InputError(
             str(path), f"process {other['pid']} runs the servers of this home", "hush stop ends them"
         )
-    write(False)
+    own = {"pid": os.getpid(), "began": process_start(os.getpid()), "ready": False, "postgres": postgres_port}
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_whole(path, json.dumps(own).encode())
     try:
-        yield write
+        yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def _say_ready(home: Home) -> None:
+    """In the record of this runner's supervisor, if there is one: the deployments can be run."""
+    if (found := supervisor(home)) is not None and found["pid"] == os.getppid():
+        write_whole(home.root / "run" / RECORD, json.dumps(found | {"ready": True}).encode())
 
 
 def supervisor(home: Home) -> dict[str, Any] | None:
@@ -180,8 +180,29 @@ def stop(patience: float = 120.0) -> bool:
 
 
 def register(config_file: str | None, cron: str, timezone: str) -> None:
-    """Make the deployments and run what they are asked for; the runner process's own work. Never returns."""
-    from prefect import serve as run_deployments
+    """Make the deployments and run what they are asked for, until interrupted; the runner process's own work."""
+    from prefect.exceptions import TerminationSignal
+    from prefect.runner import Runner
+
+    from tasks.leftovers import sweep
+    from tasks.reachable import await_orchestrator
+    from tasks.runtime.error_logging import one_line_errors
+    from tasks.runtime.listening import keep_listening
+
+    one_line_errors()
+    keep_listening()
+    await_orchestrator(STARTUP)  # killed together with this process, it is still being started: all would end
+    sweep(home())
+    runner = Runner(limit=AT_MOST)
+    for deployment in _deployments(config_file, cron, timezone):
+        runner.add_deployment(deployment)
+    print("Prefect: its deployments can be run", flush=True)
+    _say_ready(home())
+    with suppress(KeyboardInterrupt, TerminationSignal):
+        asyncio.run(runner.start())
+
+
+def _deployments(config_file: str | None, cron: str, timezone: str) -> list[Any]:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.deployments.runner import EntrypointType
     from prefect.schedules import Cron
@@ -194,19 +215,12 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.secrets import secrets
     from flows.train import train
     from flows.watch import watch
-    from tasks.leftovers import sweep
-    from tasks.reachable import await_orchestrator
-    from tasks.runtime.error_logging import one_line_errors
-    from tasks.runtime.listening import keep_listening
 
-    one_line_errors()
-    keep_listening()
-    await_orchestrator(STARTUP)  # killed together with this process, it is still being started: all would end
-    sweep(home())
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     few = ConcurrencyLimitConfig(limit=SIDE_BY_SIDE, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+    # a paused review holds its process for days: half of the places are not theirs
     paused = ConcurrencyLimitConfig(limit=AT_MOST // 2, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     # a look that is late is not made up for
     last = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
@@ -219,7 +233,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
         return [Cron(when, timezone=timezone, slug=slug)]
 
     schedules = at(cron, "retrain") if config_file else []
-    run_deployments(
+    return [
         deployed(train, **given, schedules=schedules, concurrency_limit=one),
         deployed(plan, **given, concurrency_limit=few),
         deployed(rehearse, **given, concurrency_limit=one),
@@ -229,8 +243,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
         deployed(audit, **given, concurrency_limit=one, schedules=at(AUDIT, "audit") if config_file else []),
         # without a config it watches what this home has promoted
         deployed(watch, **given, schedules=at(WATCH, "watch"), concurrency_limit=last),
-        limit=AT_MOST,  # a paused review holds its process for days: half of the places are kept from them
-    )
+    ]
 
 
 def _schedule(config_file: Path | None, cron: str | None, timezone: str | None) -> tuple[str, str]:

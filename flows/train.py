@@ -10,6 +10,7 @@ from prefect import flow
 from flows.answers import keep_answer
 from flows.check import check_config
 from flows.job import METHODS, attack_all, begin, plan, train_rounds
+from flows.reports.coverage_notes import as_asked
 from flows.reports.job import build_report, warnings_of
 from flows.reports.job_page import page
 from flows.reports.job_report import Report
@@ -53,9 +54,9 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
         store = open_store()
         warnings, against = warnings_of(config, outcome, store), against_champion(config, outcome)
         warnings = [*settled.warnings, *warnings]
-        registered = record(config, outcome, warnings, against)
-    report = build_report(config, outcome, registered, store, warnings, against)
-    report = report.model_copy(update={"ways": sentences(settled.ways)})
+        ways = [*sentences(settled.ways), *as_asked(store.read_json(outcome.extracted.coverage))]
+        registered = record(config, outcome, warnings, ways, against)
+    report = build_report(config, outcome, registered, store, warnings, ways, against)
     report = report.model_copy(update={"page": str(publish_page(report, registered.run_id))})
     show_page(page(report), "hush-train", f"report of {registered.model_uri}")
     keep_answer(asked, outcome, report)

@@ -11,6 +11,7 @@ from tasks.wording import batch_in_words, counted
 
 MOST_CHARACTERS = 4900
 """MLflow keeps 5,000 of a version's description."""
+MOST_WAYS = 8
 NOTHING_LEFT = (
     "**No secret that was found was trained on**: values are redacted, other text with a secret is left out"
 )
@@ -106,10 +107,19 @@ def losses_in_words(outcome: Outcome) -> str:
 
 
 def describe(
-    store: Store, config: HushConfig, outcome: Outcome, warnings: list[str], against: AgainstChampion | None
+    store: Store,
+    config: HushConfig,
+    outcome: Outcome,
+    warnings: list[str],
+    ways: list[str],
+    against: AgainstChampion | None,
 ) -> str:
-    """The registry's description of the version, in markdown, for the reviewer; at most MOST_CHARACTERS."""
-    facts, shown = _facts(store, config, outcome), []
+    """The registry's description of the version, in markdown, for the reviewer; at most MOST_CHARACTERS.
+
+    Args:
+        ways: which way each entry went, in sentences.
+    """
+    facts, shown = _facts(store, config, outcome, warnings, ways), []
     told = ["", "**Against the champion**", "", *apart(difference(against)), "", "**Warnings**", ""]
     room = MOST_CHARACTERS - len("\n".join([*facts, *told])) - 100
     for warning in warnings:
@@ -130,8 +140,11 @@ def apart(lines: list[str]) -> list[str]:
     ]
 
 
-def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:
-    c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
+def _facts(
+    store: Store, config: HushConfig, outcome: Outcome, warnings: list[str], ways: list[str]
+) -> list[str]:
+    c, w = outcome.calibrated, outcome.weighed
+    runs = runs_in_words(all_runs(store, outcome), outcome.trained.others.unknown)
     secrets, words = store.read_frame(c.bounds).height, config.mechanism.in_words
     weight = f"weight retained {w.retained:.1%}"
     certified = f"**{counted(secrets, 'secret')}**: {_bounds_in_words(store, outcome)}"
@@ -140,13 +153,15 @@ def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:
         "",
         *([f"- {_rounds_in_words(config, outcome, store)}"] if secrets else []),
         f"- {f'{weight} by {words}' if words and secrets else words or weight}",
+        *(f"- {way}" for way in ways[:MOST_WAYS]),
+        *([f"- … and {len(ways) - MOST_WAYS} more: report.html of the run"] if len(ways) > MOST_WAYS else []),
         *without_noise(config, outcome),
         f"- model: {model_in_words(config)}"
         + (f"; learning rate {outcome.learning_rate:g}" if outcome.learning_rate else "")
         + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
         *([f"- {loss}"] if (loss := losses_in_words(outcome)) else []),
         *_attacks(outcome),
-        *([f"- {runs_in_words(all_runs(store, outcome), t.others.unknown)}"] if secrets else []),
+        *([f"- {runs}"] if secrets and runs not in warnings else []),
         "- sources: "
         + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
         "",

@@ -50,7 +50,11 @@ def _tracker_is_away(task: object, run: object, state: State) -> bool:
     retry_condition_fn=_tracker_is_away,
 )
 def record(
-    config: HushConfig, outcome: Outcome, warnings: list[str], against: AgainstChampion | None
+    config: HushConfig,
+    outcome: Outcome,
+    warnings: list[str],
+    ways: list[str],
+    against: AgainstChampion | None,
 ) -> Registered:
     """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
     store = open_store()
@@ -71,7 +75,7 @@ def record(
             certificate_dir=certificate_dir,
             model_dir=store.path(outcome.trained.model.files, verify=True),
             tags=_tags(store, outcome),
-            description=describe(store, config, outcome, warnings, against),
+            description=describe(store, config, outcome, warnings, ways, against),
             training=outcome.trained.run,
         )
 

@@ -65,7 +65,7 @@ def redaction(coverage: dict[str, Any]) -> str:
 
 
 def coverage_notes(coverage: dict[str, Any]) -> list[str]:
-    """Entries that protect nothing or less than they say, and what was left out; no value and no path."""
+    """Entries that protect nothing, too little or too much, and text that is not read; no value and no path."""
     notes = []
     every = sum(facts["examples"] for facts in coverage["repositories"].values())
     lost = leaves_out(coverage)
@@ -82,6 +82,23 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
             "unpacked). Copies of values behind that are not found: leave such files out, or name them in an entry"
         )
     return notes
+
+
+def as_asked(coverage: dict[str, Any]) -> list[str]:
+    """What became of each entry's text, as the config asks or hush chose: nothing to be warned of."""
+    lines = []
+    for entry, facts in coverage["secrets"].items():
+        if facts["left_out_secrets"]:
+            lines.append(
+                f"{entry}: {counted(facts['left_out_examples'], 'example')} with its "
+                f"{counted(facts['left_out_secrets'], 'secret')} left out"
+            )
+        if facts["redacted_secrets"] and facts["redacted_places"]:
+            lines.append(
+                f"{entry}: {counted(facts['redacted_secrets'], 'value')} redacted, in "
+                f"{counted(facts['redacted_places'], 'place')}; a copy that the search did not find is not covered"
+            )
+    return lines
 
 
 def leaves_out(coverage: dict[str, Any]) -> bool:
@@ -120,17 +137,6 @@ def _of_entry(entry: str, facts: dict[str, Any], every: int, lost: bool) -> list
             f"{entry}: {imported:,} of its {facts['examples']:,} examples are in files that only import one of "
             "its own. If using it reveals nothing of the secret, `spread: {imports: 0}` in the entry leaves "
             "them out; else name the files that are secret, not the one that all import"
-        )
-    if facts["left_out_secrets"]:
-        notes.append(
-            f"{entry}: {counted(facts['left_out_examples'], 'example')} with its "
-            f"{counted(facts['left_out_secrets'], 'secret')} left out "
-            "(dropped.csv of `hush secrets` says where)"
-        )
-    if facts["redacted_secrets"] and facts["redacted_places"]:
-        notes.append(
-            f"{entry}: {counted(facts['redacted_secrets'], 'value')} redacted, in "
-            f"{counted(facts['redacted_places'], 'place')}; a copy that the search did not find is not covered"
         )
     if facts["weak_secrets"] and facts.get("in_plan"):
         what = "too weak for noise, which hush plan redacts" if redacted else "too weak to protect"

@@ -25,6 +25,7 @@ def build_report(
     registered: Registered,
     store: Store,
     warnings: list[str],
+    ways: list[str],
     against: AgainstChampion | None,
 ) -> Report:
     """Gather the report of a finished job from its tables."""
@@ -69,6 +70,7 @@ def build_report(
         redacted=redacted_row(outcome),
         against=against,
         warnings=warnings,
+        ways=ways,
     )
 
 
@@ -117,11 +119,6 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
         )
     if drowned := hopeless(config, outcome.calibrated):
         notes.append(drowned)
-    if config.weights.without_secret == "plain":
-        notes.append(
-            f"{outcome.weighed.trained_plain:,} examples that no secret names were trained on WITHOUT noise: what "
-            "no entry names, or no search found, may be memorised (`without_secret: noise` noises all text)"
-        )
     if worthless := no_better(outcome):
         notes.append(worthless)
     notes += coverage_notes(store.read_json(outcome.extracted.coverage))
@@ -131,9 +128,6 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
             f"{counted(unranked, 'value')} {said} whole in no example (cut where chunks meet: "
             "larger chunk_bytes cut fewer; or encoded), or fewer than four letters and digits are free"
         )
-    failed = [m for m, c in outcome.by_method.items() if c is None]
-    if failed:
-        notes.append(f"no noise multiplier could be certified by {', '.join(failed)}, for comparison")
     if config.pretrain.steps and not outcome.extracted.n_public:
         notes.append("nothing was pre-trained on: no example is public")
     return notes

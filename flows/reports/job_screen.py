@@ -15,7 +15,7 @@ from tasks.wording import batch_in_words
 
 MOST_ROWS = 15
 MOST_WARNINGS = 5
-MOST_WAYS = 4
+MOST_WAYS = 6
 WIDTH = 100
 LONGEST_NAME, NAMES_END = 40, 7
 

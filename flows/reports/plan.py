@@ -51,6 +51,8 @@ def render(report: PlanReport, console: Console) -> None:
         + (f"; certified by {report.method}" if report.rows else "; no noise")
     )
     ways.render(report.ways, console)
+    for line in report.as_asked:
+        say(console, "", line)
     for sentence in report.replaced:
         say(console, "!", sentence)
     if report.rows:
@@ -139,5 +141,5 @@ def markdown(report: PlanReport) -> str:
             "",
             *(f"- {relaxation.words}" for relaxation in report.relaxations[:MOST_RELAXATIONS]),
         ]
-    lines += ["", *(f"- **!** {note}" for note in report.notes)]
+    lines += ["", *(f"- {line}" for line in report.as_asked), *(f"- **!** {note}" for note in report.notes)]
     return "\n".join([*lines, "", f"Tables and picture: {where(published.folder, published.run_url)}"])

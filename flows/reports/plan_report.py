@@ -52,6 +52,8 @@ class PlanReport(BaseModel, frozen=True):
     """Examples that are trained on where nothing is learned under noise; None where something is."""
     set_c: float | None = None
     """`weights.c`, where the config gives it: that is what a run takes."""
+    as_asked: list[str]
+    """What becomes of each entry's text, in sentences."""
     notes: list[str]
     """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
 

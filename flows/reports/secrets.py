@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.reports.coverage_notes import coverage_notes, leaves_out, redaction, sentence, ways
+from flows.reports.coverage_notes import as_asked, coverage_notes, leaves_out, redaction, sentence, ways
 from hush_core.errors import InputError
 from hush_core.figures import short_name
 from hush_core.secrets.coverage import published
@@ -178,6 +178,8 @@ def _warn(summary: Summary, console: Console) -> None:
     if summary.gone_elsewhere:
         text = f"{summary.gone_elsewhere:,} pairs are gone whose entry is no longer in the config"
         console.print(f"[yellow]![/yellow] {text}", soft_wrap=True)
+    for line in as_asked(summary.coverage):
+        console.print(escape(line), soft_wrap=True)
     for note in coverage_notes(summary.coverage):
         console.print(f"[yellow]![/yellow] {escape(note)}", soft_wrap=True)
     if summary.results_left_out:
@@ -250,7 +252,8 @@ def markdown(summary: Summary, url: str | None) -> str:
         cells += [row.redacted, row.places] if redacts else []
         cells += [row.new or 0, row.gone or 0] if compared else []
         lines.append(f"| `{row.id}` | {row.kind} | " + " | ".join(f"{n:,}" for n in cells) + " |")
-    lines += ["", *(f"- **!** {note}" for note in coverage_notes(published(summary.coverage)))]
+    lines += ["", *(f"- {line}" for line in as_asked(published(summary.coverage)))]
+    lines += [f"- **!** {note}" for note in coverage_notes(published(summary.coverage))]
     lines += ["", "| source | files read | examples | left out |", "|---|---|---|---|"]
     for one in summary.repositories:
         left_out = _left_out(one, summary.coverage)

@@ -92,7 +92,8 @@ class AuditDocument(BaseModel):
             CANNOT_REFUTE: f"NOT TESTED: none of {len(tests)} attacks could have refuted it",
         }[self.outcome]
         strongest = "; ".join(
-            f"{a.name}: evidence {a.evidence:.3g} of {a.needed:.3g} needed, at most {a.ceiling:.3g} possible"
+            f"{a.name}: evidence {a.evidence:.3g} where {a.needed:.0f} would refute"
+            + ("" if a.ceiling >= a.needed else f", and {a.ceiling:.3g} is the most it can give")
             for a in tests
         )
         return f"audit of {self.made_at}: {said} (significance {self.significance:g}). {strongest}"

@@ -43,7 +43,7 @@ def facts_of_tests(evidence: Sequence[Evidence], table: pl.DataFrame) -> list[At
                 f"{one.needed * SIGNIFICANCE:.0f} tests); {said}",
                 most=f"evidence {one.ceiling:.3g}, and {one.needed:.0f} refutes",
                 outcome=one.outcome,
-                note=f"{table.height - one.secrets} of {table.height} secrets have no value that could be tried",
+                note=_untried(table.height - one.secrets, table.height),
                 evidence=one.value,
                 ceiling=one.ceiling,
                 needed=one.needed,
@@ -123,6 +123,12 @@ def unit_facts(curves: Sequence[tuple[int, Roc]]) -> AttackFacts:
 def not_run(name: str, why: str) -> AttackFacts:
     """Of an attack that these data do not allow."""
     return AttackFacts(name=name, adversary="", tried=0, found="", most="", outcome="not run", note=why)
+
+
+def _untried(untried: int, secrets: int) -> str:
+    if not secrets:
+        return "there is no such secret"
+    return f"{untried} of {secrets} secrets have no value that could be tried" if untried else ""
 
 
 def _share(interval: tuple[float, float, float]) -> str:

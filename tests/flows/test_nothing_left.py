@@ -58,7 +58,10 @@ def test_three_lines_are_planned_run_and_verified_and_the_certificate_says_which
     assert tags["worst_all_runs_to_target"] == "0"  # an alarm where there is nothing to promise of
     assert described.startswith("**No secret that was found was trained on**")
     assert "1 redacted values extracted" in described and "report.html" in described
+    assert "- alpha: left out (certified" in described and "- creds: 1 value redacted" in described
     page = (job.home / "reports" / "hush-model-1.html").read_text()
+    assert re.search('class="verdict good".*>Certified<', page, re.DOTALL), "what was asked for is no warning"
+    assert "1 secret left out" in page and "trained on WITHOUT noise" in page and 'id="warnings"' not in page
     assert "No secret that was found was trained on" in page and "alpha: left out (certified" in page
     assert "of 0 rounds" not in page and 'id="secrets-table"' not in page and "0 secrets" not in page
     proof = Path(re.search(r"proof\s+(\S+)", said).group(1)).expanduser()

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from contextlib import suppress
 
 import pytest
 from fresh_process import environment
@@ -16,8 +15,9 @@ from local_servers import free_port
 from waiting import PATIENCE, until
 
 from flows.check import check_config
-from flows.serve import serve
+from flows.serve import serve, supervisor
 from hush_core.errors import InputError
+from tasks.runtime.environment import Home
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow]
 PROMISED = """\
@@ -44,16 +44,12 @@ def test_the_local_stack_starts_and_ends_whole(tmp_path):
             [sys.executable, "-c", code], env=environment(home), stdout=output, stderr=output
         )
     try:
-        url = f"http://127.0.0.1:{prefect}/api/deployments/name/review/hush-review"
+        url = f"http://127.0.0.1:{prefect}/api/deployments/name/watch/hush-watch"  # the last one
         login = home / "keys" / "prefect.login"
-
-        def found():
-            with suppress(OSError):
-                token = base64.b64encode(login.read_bytes()).decode()
-                request = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
-                return urllib.request.urlopen(request, timeout=30).status == 200
-
-        until(found, f"the deployments (see {log})", child)
+        until(lambda: (supervisor(Home(home)) or {}).get("ready"), f"that all has begun (see {log})", child)
+        token = base64.b64encode(login.read_bytes()).decode()
+        request = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
+        assert urllib.request.urlopen(request, timeout=PATIENCE).status == 200, "it says so too early"
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(url, timeout=PATIENCE)
         assert urllib.request.urlopen(f"http://127.0.0.1:{mlflow}/health", timeout=PATIENCE).status == 200
