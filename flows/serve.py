@@ -184,7 +184,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from prefect.exceptions import TerminationSignal
     from prefect.runner import Runner
 
-    from tasks.leftovers import sweep
+    from tasks.leftovers import sweep_if_it_can
     from tasks.reachable import await_orchestrator
     from tasks.runtime.error_logging import one_line_errors
     from tasks.runtime.listening import keep_listening
@@ -192,7 +192,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     one_line_errors()
     keep_listening()
     await_orchestrator(STARTUP)  # killed together with this process, it is still being started: all would end
-    sweep(home())
+    sweep_if_it_can(home())  # its tracker may still be started again: all would end
     runner = Runner(limit=AT_MOST)
     for deployment in _deployments(config_file, cron, timezone):
         runner.add_deployment(deployment)

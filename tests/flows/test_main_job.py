@@ -285,24 +285,6 @@ def test_results_of_an_older_hush_are_computed_again_and_nothing_is_released_twi
     assert "models:/job/1" in output and job.versions() == [1]
 
 
-@pytest.mark.slow
-def test_a_changed_method_runs_again_from_calibration_on(job, first):
-    job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "first", "--reviewer", "ada")
-    output = job.hush("run", job.config, "--method", "renyi")
-    ended = states(output)
-    assert set(ended["extract"] + ended["weigh"] + ended["pretrain"]) == {"Cached"}
-    assert ended["train"] == ["Completed"]
-    assert "models:/job/2" in output and "an earlier run was planned otherwise" in " ".join(output.split())
-    job.hush("verify", "models:/job/2")
-    for page in (
-        told(job, "prefect/prefect.db", "SELECT data FROM artifact WHERE key = 'hush-train'"),
-        told(job, "mlflow.db", "SELECT description FROM model_versions WHERE version = 2"),
-    ):
-        assert "an earlier run was planned otherwise" in page, "a warning that no reviewer sees"
-        plain = page.replace("&emsp;", "")  # the columns of MLflow stand apart
-        assert "champion `models:/job/1`" in plain and "| noise multiplier | 0." in plain
-
-
 def test_no_value_reaches_log_tracker_or_orchestrator(job, first):
     shared = [
         job.home / "mlflow.db",
@@ -356,6 +338,25 @@ def test_review_moves_the_champion_only_after_approval(job, first):
     assert "models:/job/1: approved by ada; champion is this version now" in output
     assert MlflowClient(uri, uri).get_model_version_by_alias("job", "champion").version in (1, "1")
     assert MlflowClient(uri, uri).get_model_version("job", "1").tags["reviewed_by"] == "ada"
+
+
+@pytest.mark.slow
+def test_a_changed_method_runs_again_from_calibration_on(job, first):
+    """After the tests of a first version, which nobody has approved."""
+    job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "first", "--reviewer", "ada")
+    output = job.hush("run", job.config, "--method", "renyi")
+    ended = states(output)
+    assert set(ended["extract"] + ended["weigh"] + ended["pretrain"]) == {"Cached"}
+    assert ended["train"] == ["Completed"]
+    assert "models:/job/2" in output and "an earlier run was planned otherwise" in " ".join(output.split())
+    job.hush("verify", "models:/job/2")
+    for page in (
+        told(job, "prefect/prefect.db", "SELECT data FROM artifact WHERE key = 'hush-train'"),
+        told(job, "mlflow.db", "SELECT description FROM model_versions WHERE version = 2"),
+    ):
+        assert "an earlier run was planned otherwise" in page, "a warning that no reviewer sees"
+        plain = page.replace("&emsp;", "")  # the columns of MLflow stand apart
+        assert "champion `models:/job/1`" in plain and "| noise multiplier | 0." in plain
 
 
 def test_an_entry_that_protects_nothing_stops_the_job_unless_it_may(job, first):

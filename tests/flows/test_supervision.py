@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sys
 
 import pytest
@@ -12,7 +13,9 @@ from waiting import ended, until
 from flows import supervision
 from flows.supervision import Children
 from hush_core.errors import HushError
+from tasks.runtime.environment import OWN_SERVERS
 
+ORCHESTRATOR = "PREFECT_API_URL"
 RUNNER = """
 import pathlib, signal, subprocess, sys, time
 folder = pathlib.Path(sys.argv[1])
@@ -57,8 +60,18 @@ def test_a_runner_that_was_killed_is_begun_again_and_what_it_had_begun_ends_with
         ended(pid)
 
 
-def test_a_runner_does_not_end_itself_and_all_where_its_server_is_still_being_started(tmp_path):
-    asked = []
+def test_a_runner_does_not_end_itself_and_all_where_its_servers_are_still_being_started(tmp_path):
+    """Nor where what the one before it left cannot be closed yet."""
+    asked, killed = [], tmp_path / "home" / "run" / "killed.json"
+    killed.parent.mkdir(parents=True)
+    record = {
+        "host": socket.gethostname(),
+        "locked": True,
+        "own": [ORCHESTRATOR],
+        "pid": 1,
+        "started": "then",
+    }
+    killed.write_text(json.dumps(record))
 
     def answer(request):
         asked.append(request.path)
@@ -68,10 +81,13 @@ def test_a_runner_does_not_end_itself_and_all_where_its_server_is_still_being_st
 
     job = json.dumps({"config_file": None, "cron": "0 3 * * *", "timezone": "UTC"})
     with serving(answer) as uri, Children() as children:
-        environment = {**os.environ, "HUSH_HOME": str(tmp_path / "home"), "PREFECT_API_URL": f"{uri}/api"}
+        own = {OWN_SERVERS: ORCHESTRATOR, ORCHESTRATOR: f"{uri}/api"}
+        environment = {**os.environ, "HUSH_HOME": str(tmp_path / "home"), **own}
         children.start("runner", [sys.executable, "-m", "flows.serve", job], environment, again=False)
-        until(lambda: len(asked) >= 4, "the runner's questions", children.running[0].process)
+        runner = children.running[0].process
+        until(lambda: any("/deployments/" in path for path in asked), "the runner's deployments", runner)
     assert asked[:4] == [*["/api/health"] * 3, "/api/admin/version"]
+    assert killed.exists(), "the next start tries again"
 
 
 def test_one_that_ends_by_itself_ends_all_and_so_does_one_that_dies_again_and_again(monkeypatch):
