@@ -196,8 +196,8 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.watch import watch
     from tasks.leftovers import sweep
     from tasks.reachable import await_orchestrator
-    from tasks.runtime.error_logging import one_line_errors
-    from tasks.runtime.listening import keep_listening
+    from tasks.runtime.json_logs import one_line_errors
+    from tasks.runtime.names import keep_listening
 
     one_line_errors()
     keep_listening()
