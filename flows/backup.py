@@ -70,9 +70,10 @@ def _copy_databases(place: Home, into: Path) -> None:
         for name in DATABASES:
             with _login(place, name, running["postgres"]) as (where, environment):
                 _run(["pg_dump", *where, "--format=custom", f"--file={into / name}.dump"], environment)
-    for name in SQLITE:
-        if (place.root / name).is_file():
-            _copy_sqlite(place.root / name, into / name.replace("/", "-"))
+    for name in filter(lambda name: (place.root / name).is_file(), SQLITE):
+        copy = into / name.replace("/", "-")
+        with closing(sqlite3.connect(place.root / name)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)  # consistent, also while others write
 
 
 def _pack(place: Home, into: Path, names: tuple[str, ...]) -> None:
@@ -130,12 +131,6 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> tuple[st
                     options = ["--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}"]
                     _run(["pg_restore", *where[:-1], *options, str(source / f"{name}.dump")], environment)
     return taken, RunFolders(place.store, place.identity_key()).restored()
-
-
-def _copy_sqlite(database: Path, to: Path) -> None:
-    """A consistent copy, also while others write."""
-    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(to)) as target:
-        source.backup(target)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from hush_core.config.calendar import schedule_of
 from hush_core.config.model_folder import check_model
 from hush_core.errors import InputError
 from hush_core.secrets.check import check_sources
-from tasks.hosts import training_hosts
+from tasks.reachable import training_hosts
 from tasks.runtime.trust import signing_key
 
 

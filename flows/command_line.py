@@ -143,20 +143,6 @@ def answer() -> Home:
     return place
 
 
-def registered(model_uri: str) -> None:
-    """Tell a version that is not there before a server is started for its flow."""
-    from tasks.runtime.versions import find_version
-
-    find_version(model_uri)
-
-
-def serve() -> None:
-    """Start what a flow needs, once every check that does not need it has passed."""
-    from tasks.runtime.embedded_server import start_server
-
-    start_server()
-
-
 def needs_orchestrator() -> bool:
     """Whether a command that looks and trains nothing runs as a flow of Prefect: where a server is named, which
     shows the run, and where a cluster does its steps."""
@@ -182,7 +168,7 @@ def prepare() -> Home:
     from tasks.runtime.environment import prepare_environment
 
     home = prepare_environment()
-    from tasks.runtime.error_logging import one_line_errors
+    from tasks.runtime.json_logs import one_line_errors
 
     one_line_errors()
     return home
@@ -234,10 +220,13 @@ def progress() -> Progress:
 
 
 @contextmanager
+@contextmanager
 def owned() -> Iterator[None]:
-    """A server is started if a flow needs one, and what is started in here carries this process's mark from its
-    first moment: a later command sees who died."""
-    serve()
+    """A server is started if a flow needs one, once all checks without it have passed. What is started in
+    here carries this process's mark from its first moment: a later command sees who died."""
+    from tasks.runtime.embedded_server import start_server
+
+    start_server()
     from prefect import tags
 
     from flows.bars import bars
@@ -258,14 +247,11 @@ def exit_status():
         asked.set()
         raise KeyboardInterrupt
 
-    def hung_up(number: int, frame: Any) -> None:
-        """The terminal is closed: what handles SIGTERM now handles this too."""
-        signal.raise_signal(signal.SIGTERM)
-
     before = signal.signal(signal.SIGTERM, end)
     terminal = signal.getsignal(signal.SIGHUP)
     if terminal == signal.SIG_DFL:  # and not where nohup asked for it to be passed over
-        signal.signal(signal.SIGHUP, hung_up)
+        # the terminal is closed: what handles SIGTERM now handles this too
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     try:
         with _told_apart():
             yield

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
 from pathlib import Path
 
 from prefect import flow
@@ -24,17 +23,23 @@ from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.rivals import Rival, mean_and_half_width, rivals_of, verdict_of
 from hush_core.weights import taking
 from hush_core.weights.choice import Taken
-from tasks.comparison_progress import ComparisonProgress, shown
 from tasks.leftovers import claim_flow_run
 from tasks.models import measure
-from tasks.outcome import Outcome, worst_ratio
-from tasks.publish_comparison import RivalRow, RivalRun, common_texts, publish_comparison
+from tasks.outcome import Outcome
+from tasks.publish_comparison import (
+    ComparisonProgress,
+    RivalRow,
+    RivalRun,
+    common_texts,
+    publish_comparison,
+    shown,
+)
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
-from tasks.runtime.store import Ref, Store, open_store
-from tasks.runtime.turns import own_turn
+from tasks.runtime.runner import own_turn
+from tasks.runtime.store import Ref
 from tasks.texts import split_texts
 
 SEEDS = 3
@@ -68,12 +73,8 @@ class Comparison(BaseModel, frozen=True):
                 )
 
 
-@dataclass(frozen=True)
-class Played:
-    """One rival at one seed: what it came to, and the text that it held out."""
-
-    outcome: Outcome
-    held_out: Ref
+Played = tuple[Outcome, Ref]
+"""What a rival came to at one seed, and the text that it held out."""
 
 
 @flow(name="compare", flow_run_name=named("compare"), validate_parameters=True, task_runner=ChosenRunner())
@@ -119,7 +120,7 @@ def compare(
 @contextmanager
 def _together(parallel: int) -> Iterator[ThreadPoolExecutor]:
     """Threads that each do the tasks of one rival after the other; together they do no more than train
-    (`turns.py`). No signal reaches them: when the flow is to end, it sets a flag, and they end after their round
+    (`own_turn`). No signal reaches them: when the flow is to end, it sets a flag, and they end after their round
     with a checkpoint.
 
     Not tasks of tasks: Prefect keeps the results of inner ones only when the outer one has ended.
@@ -142,7 +143,7 @@ def _play(config: HushConfig, seed: int) -> Played:
             raise KeyboardInterrupt
         outcome = run_job(config, repetition=seed, methods=(), apart=True)
         texts = split_texts(outcome.extracted.examples, outcome.weighed.weights, outcome.extracted.edges)
-        return Played(outcome=outcome, held_out=texts.held_out)
+        return outcome, texts.held_out
 
 
 def _play_all(
@@ -167,7 +168,8 @@ def _play_all(
             except Unavailable:  # of no rival
                 raise
             except Exception as error:
-                why[name] = _reason(error)
+                kind = f"{type(error).__name__}: the log of this run says where"  # its words may quote data
+                why[name] = str(error) if isinstance(error, HushError) else kind
                 log.warning("%s: %s", name, why[name])
                 progress.done(failed=True)
             log.info("compare: %d of %d runs of %s are done", done, len(running), "the first seed" if those == (0,)
@@ -185,13 +187,6 @@ def _result(future: Future[Played]) -> Played:
     return future.result()
 
 
-def _reason(error: Exception) -> str:
-    """Why a rival failed. What other code says may quote data: of that only the type."""
-    if isinstance(error, HushError):
-        return str(error)
-    return f"{type(error).__name__}: the log of this run says where"
-
-
 def _rows(
     rivals: list[Rival], played: dict[str, list[Played]], why: dict[str, str]
 ) -> tuple[list[RivalRow], str]:
@@ -200,24 +195,24 @@ def _rows(
     every = [one for found in played.values() for one in found]
     if not every:
         raise HushError("no rival could be trained:\n" + "\n".join(f"  {name}: {why[name]}" for name in why))
-    common, store = common_texts([one.held_out for one in every]), open_store()
+    common = common_texts([held_out for _, held_out in every])
     rows = []
     for rival in rivals:
         if rival.name in why:
             rows.append(RivalRow(rival=rival.name, why=why[rival.name]))
             continue
         runs = tuple(
-            _run(store, rival.name, seed, one.outcome, measure(one.outcome.trained.model, common))
-            for seed, one in enumerate(played[rival.name])
+            _run(rival.name, seed, outcome, measure(outcome.trained.model, common))
+            for seed, (outcome, _) in enumerate(played[rival.name])
         )
         losses = [run.loss for run in runs if run.loss is not None]
         mean, half = mean_and_half_width(losses) if losses else (None, None)
         perplexity = None if mean is None else 2.0**mean
         rows.append(RivalRow(rival=rival.name, runs=runs, loss=mean, half_width=half, perplexity=perplexity))
-    return rows, every[0].outcome.trained.model.unit
+    return rows, every[0][0].trained.model.unit
 
 
-def _run(store: Store, rival: str, seed: int, outcome: Outcome, loss: float | None) -> RivalRun:
+def _run(rival: str, seed: int, outcome: Outcome, loss: float | None) -> RivalRun:
     calibrated, weighed = outcome.calibrated, outcome.weighed
     return RivalRun(
         rival=rival,
@@ -227,7 +222,7 @@ def _run(store: Store, rival: str, seed: int, outcome: Outcome, loss: float | No
         effective_noise=calibrated.effective_noise,
         rounds=calibrated.rounds,
         kept=round(weighed.kept * weighed.candidates) + weighed.trained_plain,
-        worst_bound_to_target=worst_ratio(store, outcome),
+        worst_bound_to_target=outcome.worst_ratio,
         extracted=outcome.attacked.extracted,
         seconds_a_round=outcome.trained.seconds_a_round,
         peak_memory=outcome.trained.peak_memory,

@@ -19,8 +19,7 @@ from flows.check import check_config
 from hush_core.config import load_config
 from hush_core.config.calendar import check_schedule, zone_of
 from hush_core.errors import HushError, InputError
-from tasks.hosts import HOSTS, INTERFACE, training_hosts
-from tasks.reachable import check_disk, check_orchestrator, check_tracker
+from tasks.reachable import HOSTS, INTERFACE, check_disk, check_orchestrator, check_tracker, training_hosts
 from tasks.runtime import webhook
 from tasks.runtime.environment import (
     LOG_FORMAT,

@@ -25,18 +25,13 @@ def extracted_of(config: HushConfig) -> Extracted:
 def find_secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
     """What the flow `secrets` does."""
     config = check_config(Path(config_file), command="secrets")
-    looked, gates = _without_gates(config)
-    extracted = extracted_of(looked)
+    # weak credentials are reported here, and not refused
+    gates = {entry.id for entry in config.secrets if getattr(entry, "weak", None) == "refuse"}
+    entries = [e.model_copy(update={"weak": "drop"}) if e.id in gates else e for e in config.secrets]
+    extracted = extracted_of(config.model_copy(update={"secrets": tuple(entries)}))
     folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
     weak = {entry for entry, facts in summary.coverage["secrets"].items() if facts["weak_secrets"]}
     summary = replace(summary, refused=tuple(sorted(gates & weak)))
     show_page(markdown(summary, url), "hush-secrets", "where the secrets are")
     return summary
-
-
-def _without_gates(config: HushConfig) -> tuple[HushConfig, set[str]]:
-    """The config with weak credentials reported instead of refused, and the entries that refuse them."""
-    gates = {entry.id for entry in config.secrets if getattr(entry, "weak", None) == "refuse"}
-    entries = [e.model_copy(update={"weak": "drop"}) if e.id in gates else e for e in config.secrets]
-    return config.model_copy(update={"secrets": tuple(entries)}), gates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +52,17 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
     config = parse_config(data, where=str(repository), folder=repository, command="secrets")
     work = store.work_dir("extraction")
     extracted = extract(config, place.identity_key(), progress, cache=cache, work=work)
+    here, coverage = target.parent.resolve(), extracted.coverage
+    inside = here.is_relative_to(repository)
     found = Found(
-        path=_path(repository, target.parent),
+        path=os.path.relpath(repository, here) if inside else str(repository),
         name=data["repos"][0]["name"],
-        files=sum(facts["files"] for facts in extracted.coverage["repositories"].values()),
+        files=sum(facts["files"] for facts in coverage["repositories"].values()),
         examples=extracted.examples.height,
         chunk_bytes=data["chunk_bytes"],
-        candidates=tuple(_candidates(data["secrets"], said, extracted.coverage["secrets"])),
+        candidates=tuple(
+            _candidate(one, said[one["id"]], coverage["secrets"][one["id"]]) for one in data["secrets"]
+        ),
         noted=tuple(noted),
     )
     active = {one.id for one in found.candidates if found.taken(one)}
@@ -140,27 +144,16 @@ def _frequent(counts: Mapping[str, int], most: int, scanner: CredentialScanner) 
     return found.most_common()
 
 
-def _candidates(
-    entries: list[dict[str, Any]], said: dict[str, str], coverage: dict[str, Any]
-) -> Iterator[Candidate]:
-    for entry in entries:
-        facts = coverage[entry["id"]]
-        comment = said[entry["id"]]
-        if entry["kind"] == "credentials":
-            comment = f"Credentials: {facts['secrets']:,} found that can be protected"
-            if weak := facts["weak_secrets"]:
-                comment += f", {weak:,} too weak for noise"
-        names = tuple(entry.get("teams") or entry.get("emails") or ())
-        yield Candidate(entry["id"], entry["kind"], names, comment, facts["examples"])
+def _candidate(entry: dict[str, Any], comment: str, facts: dict[str, Any]) -> Candidate:
+    if entry["kind"] == "credentials":
+        comment = f"Credentials: {facts['secrets']:,} found that can be protected"
+        if weak := facts["weak_secrets"]:
+            comment += f", {weak:,} too weak for noise"
+    names = tuple(entry.get("teams") or entry.get("emails") or ())
+    return Candidate(entry["id"], entry["kind"], names, comment, facts["examples"])
 
 
 def _name(repository: Path) -> str:
     """What reports call it: the folder's name, or that of the folder around a bare repository called `repo`."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", repository.name.removesuffix(".git")).strip("-")
     return name[:80] or "repository"
-
-
-def _path(repository: Path, folder: Path) -> str:
-    """Relative if the config is in the repository, else absolute."""
-    here = folder.resolve()
-    return os.path.relpath(repository, here) if here.is_relative_to(repository) else str(repository)

@@ -5,7 +5,8 @@ Every step is a task, reused if its inputs have not changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 from prefect import Task
 
@@ -154,13 +155,9 @@ def _extract(config: HushConfig) -> Extracted:
 
 
 def _noise(
-    config: HushConfig,
-    train: TrainConfig,
-    extracted: Extracted,
-    weighed: Weighed,
-    before: Before | None,
+    config: HushConfig, train: TrainConfig, extracted: Extracted, weighed: Weighed, before: Before | None,
     methods: Sequence[str],
-) -> tuple[Calibrated, dict[str, Calibrated | None]]:
+) -> tuple[Calibrated, dict[str, Calibrated | None]]:  # fmt: skip
     """The noise of this run, and what other methods would need for the same."""
     mechanism = config.mechanism
     on = {"edges": weighed.edges, "secrets": extracted.secrets}
@@ -183,15 +180,11 @@ def _noise(
         calibrated = calibrate(config.method)
     # under a promise another method is asked what runs planned by this one leave it, which is no comparison
     comparable = config.promise is None and mechanism.composes_over_runs and not mechanism.unit_dp
-    return calibrated, {method: _or_none(calibrate, method) for method in methods if comparable}
-
-
-def _or_none(calibrate: Callable[[str], Calibrated], method: str) -> Calibrated | None:
-    """The noise that another method would need; None where it cannot certify, which fails nothing."""
-    try:
-        return calibrate(method)
-    except CertificationError:
-        return None
+    by_method: dict[str, Calibrated | None] = dict.fromkeys(methods if comparable else ())
+    for method in by_method:
+        with suppress(CertificationError):  # one that cannot certify fails nothing
+            by_method[method] = calibrate(method)
+    return calibrated, by_method
 
 
 def _attack(whom: str) -> Task[..., Attacked]:

@@ -28,8 +28,7 @@ from hush_core.weights import (
 )
 from hush_core.weights.choice import Taken
 from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
-from tasks.foreseen import Foreseen, foresee
-from tasks.weighing import weigh_examples
+from tasks.weighing import Foreseen, foresee, weigh_examples
 
 
 @dataclass(frozen=True)

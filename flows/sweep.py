@@ -155,7 +155,8 @@ def noise_by_runs(
     the previous model. None if the mechanism has no promise of several runs."""
     if config.mechanism.unit_dp or not config.mechanism.composes_over_runs:
         return []
-    rounds, later = config.train.rounds, later_rounds(config)
+    rounds = config.train.rounds  # of a later run: the config's, or a twentieth
+    later = config.train.later_rounds or max(1, rounds // 20)
     noise = partial(_noise, weights, edges, method, extracted, config)
     running = [
         (runs, noise(rounds * runs), noise(rounds + later * (runs - 1)))
@@ -165,11 +166,6 @@ def noise_by_runs(
         NoiseOfRuns(runs=runs, anew=_noise_of(anew), going_on=_noise_of(going_on), later_rounds=later)
         for runs, anew, going_on in running
     ]
-
-
-def later_rounds(config: HushConfig) -> int:
-    """Of a run that continues from the model before: the config's, or a twentieth of the first run's."""
-    return config.train.later_rounds or max(1, config.train.rounds // 20)
 
 
 def _noise_of(future: Running[NoiseEstimate]) -> float | None:

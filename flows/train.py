@@ -11,8 +11,7 @@ from flows.answers import keep_answer
 from flows.check import check_config
 from flows.job import METHODS, attack_all, begin, plan, train_rounds
 from flows.reports.coverage_notes import as_asked
-from flows.reports.job import build_report, warnings_of
-from flows.reports.job_page import page
+from flows.reports.job import build_report, page, warnings_of
 from flows.reports.job_report import Report
 from flows.reports.page.publish import publish_page
 from flows.reports.ways import sentences
@@ -20,12 +19,12 @@ from flows.settling import settle
 from hush_core.config import Changes, HushConfig
 from tasks.audit import AuditInputs, note_inputs
 from tasks.certificate import Stated, write_model_certificate
+from tasks.description import against_champion
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, lora_of
 from tasks.outcome import Outcome
 from tasks.recording import record
 from tasks.refutation import refuse_refuted
-from tasks.run_numbers import against_champion
 from tasks.runtime.live import Live, watched
 from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import suspendable
@@ -46,17 +45,14 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
     asked = check_config(Path(config_file), changes)
     with watched(asked.tracking.experiment, asked.tracking.model) as live:
         settled = settle(asked, trains=True)
-        config = settled.config
         for warning in settled.warnings:  # before anything is released
             run_logger().warning("%s", warning)
-        outcome = run_job(config, live=live)
+        outcome = run_job(settled.config, live=live)
         refuse_refuted(outcome.certificate)
-        store = open_store()
-        warnings, against = warnings_of(config, outcome, store), against_champion(config, outcome)
-        warnings = [*settled.warnings, *warnings]
-        ways = [*sentences(settled.ways), *as_asked(store.read_json(outcome.extracted.coverage))]
-        registered = record(config, outcome, warnings, ways, against)
-    report = build_report(config, outcome, registered, store, warnings, ways, against)
+        warnings, against = [*settled.warnings, *warnings_of(outcome)], against_champion(outcome)
+        ways = [*sentences(settled.ways), *as_asked(outcome.coverage)]
+        registered = record(outcome, warnings, ways, against)
+    report = build_report(outcome, registered, warnings, ways, against)
     report = report.model_copy(update={"page": str(publish_page(report, registered.run_id))})
     show_page(page(report), "hush-train", f"report of {registered.model_uri}")
     keep_answer(asked, outcome, report)

@@ -50,24 +50,14 @@ class Calibrated(BaseModel, frozen=True):
 
     def load(self, store: Store) -> ProtectionPlan:
         """The plan itself; rates are recomputed from the weights, never stored beside them."""
-        weights = store.read_frame(self.weights)["weight"].to_numpy()
+        weights, cycle = store.read_frame(self.weights)["weight"].to_numpy(), None
+        if self.groups is not None:
+            groups = store.read_frame(self.groups)["group"].to_numpy()
+            cycle = Cycle(groups, int(groups.max()) + 1, Strategy(self.strategy))
         return ProtectionPlan(
-            sampling_rates(weights, self.expected_batch),
-            self.noise_multiplier,
-            self.rounds,
-            self.expected_batch,
-            self.clip_norm,
-            self.method,
-            store.read_frame(self.bounds),
-            self.records,
-            self._cycle(store),
-        )
-
-    def _cycle(self, store: Store) -> Cycle | None:
-        if self.groups is None:
-            return None
-        groups = store.read_frame(self.groups)["group"].to_numpy()
-        return Cycle(groups, int(groups.max()) + 1, Strategy(self.strategy))
+            sampling_rates(weights, self.expected_batch), self.noise_multiplier, self.rounds, self.expected_batch,
+            self.clip_norm, self.method, store.read_frame(self.bounds), self.records, cycle,
+        )  # fmt: skip
 
 
 @cached_task(name="calibrate", task_run_name="calibrate-{method}", version=5)

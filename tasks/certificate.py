@@ -81,14 +81,6 @@ def code_versions() -> dict[str, str]:
     return dict(sorted(_installed().items())) | {"python": platform.python_version()}
 
 
-def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
-    return (
-        *RELEASED_UNPROTECTED,
-        *([HELD_BACK] if audit.held_back else []),
-        *([UNPROTECTED_MODEL] if audit.unprotected else []),
-    )
-
-
 class Stated(BaseModel, frozen=True):
     """Of a config, what its certificate states."""
 
@@ -173,7 +165,11 @@ def _training_facts(
         noise_source=SOURCE,
         sampler=stated.mechanism.how_drawn(SAMPLER),
         gradient_scale=IN_WORDS if stated.preconditioned and calibrated.rounds else None,
-        released_unprotected=released_unprotected(stated.audit),
+        released_unprotected=(
+            *RELEASED_UNPROTECTED,
+            *([HELD_BACK] if stated.audit.held_back else []),
+            *([UNPROTECTED_MODEL] if stated.audit.unprotected else []),
+        ),
     )
 
 

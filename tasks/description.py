@@ -1,12 +1,22 @@
-"""The words of a registered version: what a reviewer reads in the registry, and the report's sentences."""
+"""What the registry shows of a run: its description for the reviewer, its numbers, and how they differ from the
+champion's."""
 
 from __future__ import annotations
 
-from hush_core.config import ByteGptModel, HushConfig
-from tasks.against import AgainstChampion, difference
-from tasks.models import base_name
-from tasks.outcome import AllRuns, Outcome, all_runs, losses, worst_ratio
-from tasks.runtime.store import Store
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+from mlflow.exceptions import MlflowException
+
+from hush_core.certificate import read_certificate, read_tables
+from hush_core.errors import VerificationError
+from hush_core.files import file_sha256
+from tasks.against import NAMED, AgainstChampion, SecretChanges, difference
+from tasks.outcome import Outcome
+from tasks.runtime.tracking import tracker
+from tasks.runtime.versions import CHAMPION, DIGEST, download_certificate
 from tasks.wording import batch_in_words, counted
 
 MOST_CHARACTERS = 4900
@@ -21,17 +31,102 @@ NO_ROUNDS = (
 )
 
 
-def model_in_words(config: HushConfig) -> str:
-    """The model of a config in a few words; of a folder, its name alone."""
-    model = config.model
-    if isinstance(model, ByteGptModel):
-        return f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes"
-    name = base_name(model)
-    return f"{name}, LoRA rank {model.lora.rank}" if model.lora else f"{name}, all parameters"
+def describe(run: Outcome, warnings: list[str], ways: list[str], against: AgainstChampion | None) -> str:
+    """The registry's description of the version, in markdown, for the reviewer; at most MOST_CHARACTERS.
+
+    Args:
+        ways: which way each entry went, in sentences.
+    """
+    facts, shown = _facts(run, warnings, ways), []
+    told = ["", "**Against the champion**", "", *apart(difference(against)), "", "**Warnings**", ""]
+    room = MOST_CHARACTERS - len("\n".join([*facts, *told])) - 100
+    for warning in warnings:
+        room -= len(warning) + 3
+        if room < 0:
+            shown.append(f"- … and {len(warnings) - len(shown)} more: report.html of the run")
+            break
+        shown.append(f"- {warning}")
+    return "\n".join([*facts, *told, *(shown or ["- none"])])
 
 
-def runs_in_words(found: AllRuns, unknown: int) -> str:
+def apart(lines: list[str]) -> list[str]:
+    """Markdown's tables with room before each column but the first: MLflow's page leaves none."""
+    return [line.replace(" | ", " | &emsp;") if line.startswith("| ") else line for line in lines]
+
+
+def _facts(run: Outcome, warnings: list[str], ways: list[str]) -> list[str]:
+    config, weighed, words = run.config, run.weighed, run.config.mechanism.in_words
+    secrets = run.read(run.calibrated.bounds).height
+    weight = f"weight retained {weighed.retained:.1%}"
+    lines = [
+        f"**{counted(secrets, 'secret')}**: {_bounds_in_words(run)}." if secrets else f"{NOTHING_LEFT}.",
+        "",
+    ]
+    if secrets:
+        lines.append(f"- {_rounds_in_words(run)}")
+    lines.append(f"- {f'{weight} by {words}' if words and secrets else words or weight}")
+    lines += [f"- {way}" for way in ways[:MOST_WAYS]]
+    if len(ways) > MOST_WAYS:
+        lines.append(f"- … and {len(ways) - MOST_WAYS} more: report.html of the run")
+    if config.weights.without_secret == "plain":
+        lines.append(
+            f"- **{weighed.trained_plain:,} examples without a secret were trained on WITHOUT noise**: a "
+            "secret that no entry names is not protected in them"
+        )
+    rate = f"; learning rate {run.learning_rate:g}" if run.learning_rate else ""
+    best = f", best of {len(run.tried)} in rehearsal on public text" if run.tried else ""
+    lines.append(f"- model: {run.model_in_words}{rate}{best}")
+    if losses := " · ".join(f"{name} {bits:.3f}" for name, bits in run.losses.items()):
+        unit = run.trained.model.unit
+        lines.append(f"- loss in bits per {unit} on held-out text without a secret: {losses}")
+    for what, made in (("values", run.attacked), ("redacted values", run.redacted_attacked)):
+        if made and made.secrets:
+            lines.append(f"- attack: {made.extracted} of {made.secrets} {what} extracted")
+    if secrets and (runs := runs_in_words(run)) not in warnings:
+        lines.append(f"- {runs}")
+    sources = ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in run.extracted.commits.items())
+    return [
+        *lines,
+        f"- sources: {sources}",
+        "",
+        "Decide by `report.html`, among the artifacts of the source run, and by "
+        f"`hush review models:/{config.tracking.model}/VERSION`, which verifies first.",
+    ]
+
+
+def _bounds_in_words(run: Outcome) -> str:
+    """How near the bounds of the model come to their targets; as on the page, what is over target is said first."""
+    together = run.all_runs
+    if over := together.above + together.nothing:
+        return f"{counted(over, 'secret')} ABOVE the target or without a promise over all runs"
+    if not run.champion:
+        return f"every bound is at most its target (the nearest is at {run.worst_ratio:.1%} of it)"
+    return (
+        f"every bound of all runs so far is at most its target (the nearest is at {together.worst:.1%} of it); "
+        f"the model continues from {run.champion.uri}, so no bound of this run alone is of the model"
+    )
+
+
+def _rounds_in_words(run: Outcome) -> str:
+    """What the rounds of this run were; of a run without any, why; and what is left of a promise."""
+    c, promise = run.calibrated, run.config.promise
+    if not run.config.mechanism.makes_noise:
+        return "no certified round: every bound is its prior, as nothing of a secret was trained on"
+    words = NO_ROUNDS
+    if c.noise_multiplier is not None:
+        words = (
+            f"noise multiplier {c.noise_multiplier:.4g}, {run.trained.rounds_released} of {c.rounds} rounds "
+            f"released, {batch_in_words(c.expected_batch, c.cycle_batch)}, clip norm {c.clip_norm:g}"
+        )
+    if not promise:
+        return words
+    made = run.all_runs.earlier + (c.rounds > 0)
+    return f"{words}; {made} of {promise.runs} promised runs made, {promise.runs - made} left"
+
+
+def runs_in_words(run: Outcome) -> str:
     """What other runs mean for the promise. Of this store: nobody knows of others."""
+    found, unknown = run.all_runs, run.trained.others.unknown
     if not found.most and not found.nothing:
         return "no earlier run in this store trained on any of these secrets"
     runs = f"{found.most} earlier {'run' if found.most == 1 else 'runs'}"
@@ -52,129 +147,100 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
     return words
 
 
-def without_noise(config: HushConfig, outcome: Outcome) -> list[str]:
-    """What a reviewer must know of text that was trained on without noise."""
-    if config.weights.without_secret != "plain":
-        return []
-    return [
-        f"- **{outcome.weighed.trained_plain:,} examples without a secret were trained on WITHOUT noise**: a "
-        "secret that no entry names is not protected in them"
-    ]
+def numbers_of(run: Outcome) -> dict[str, float]:
+    """Those that are known, by the tracker's names."""
+    extracted, weighed, unit = run.extracted, run.weighed, run.trained.model.unit.replace(" ", "_")
+    metrics: dict[str, float | None] = {
+        "examples": extracted.n_examples,
+        "secrets": extracted.n_secrets,
+        "edges": extracted.n_edges,
+        "weight_retained": weighed.retained,
+        "weight_gap": weighed.gap,
+        "rounds_released": run.trained.rounds_released,
+        "worst_bound_to_target": run.worst_ratio,
+        "extracted_protected": run.attacked.extracted,
+        "noise_multiplier": run.calibrated.noise_multiplier,
+        "noise_multiplier_paper": run.by_paper or None,
+    }
+    if run.redacted_attacked:
+        metrics["redacted"] = extracted.n_redacted
+        metrics["redacted_places"] = extracted.n_redacted_places
+        metrics["extracted_redacted"] = run.redacted_attacked.extracted
+    if run.unprotected_attacked:
+        metrics["extracted_unprotected"] = run.unprotected_attacked.extracted
+    metrics |= {f"noise_multiplier_{m}": plan.noise_multiplier for m, plan in run.by_method.items() if plan}
+    metrics |= {f"bits_per_{unit}_{label}": bits for label, bits in run.losses.items()}
+    for label, bits in run.tagged_bits.items():
+        metrics[f"bits_per_{unit}_held_back_{label.replace(' ', '_')}"] = bits
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
-def _bounds_in_words(store: Store, outcome: Outcome) -> str:
-    """How near the bounds of the model come to their targets; as on the page, what is over target is said first."""
-    together = all_runs(store, outcome)
-    if over := together.above + together.nothing:
-        return f"{counted(over, 'secret')} ABOVE the target or without a promise over all runs"
-    if not outcome.champion:
-        return (
-            f"every bound is at most its target (the nearest is at {worst_ratio(store, outcome):.1%} of it)"
-        )
-    return (
-        f"every bound of all runs so far is at most its target (the nearest is at {together.worst:.1%} of it); "
-        f"the model continues from {outcome.champion.uri}, so no bound of this run alone is of the model"
+TOLD = {
+    "noise_multiplier": "noise multiplier",
+    "rounds_released": "rounds released",
+    "weight_retained": "weight retained",
+    "worst_bound_to_target": "worst bound/target of the run",
+    "examples": "examples",
+    "secrets": "secrets",
+    "extracted_protected": "values extracted by the attack",
+}
+"""The numbers that are compared with the champion's, beside the loss, in words."""
+
+
+def against_champion(run: Outcome) -> AgainstChampion | None:
+    """The difference from the version that has the alias now; None where none has, or it is this very one."""
+    client = tracker()
+    try:
+        entry = client.get_model_version_by_alias(run.config.tracking.model, CHAMPION)
+        theirs = client.get_run(entry.run_id).data.metrics
+    except MlflowException:  # no such model yet, no champion, or its run was deleted
+        return None
+    if entry.tags.get(DIGEST) == file_sha256(run.certificate_dir / "certificate.json"):
+        return None
+    ours, unit = numbers_of(run), run.trained.model.unit
+    loss = f"loss, bits per {unit}, each on its own held-out text"
+    told = {f"bits_per_{unit.replace(' ', '_')}_protected": loss, **TOLD}
+    rows = [(name, theirs[key], ours[key]) for key, name in told.items() if key in theirs and key in ours]
+    uri, changes = f"models:/{entry.name}/{entry.version}", None
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        suppress(VerificationError, OSError, pl.exceptions.PolarsError),
+    ):
+        champions = download_certificate(uri, Path(folder))
+        read_certificate(champions)  # of another schema, gone or damaged it raises
+        changes = secret_changes(certified_bounds(champions), certified_bounds(run.certificate_dir))
+    return AgainstChampion(uri=uri, rows=tuple(rows), secrets=changes)
+
+
+MOVED = 0.01
+"""A bound that changes by a smaller share has not moved: it is within what numerics leave open."""
+
+
+def certified_bounds(certificate: Path) -> pl.DataFrame:
+    """name · bound: of all runs where there is one, else of the run. Redacted values are among them, so that one
+    that the other version learns under noise has moved, and is neither new nor gone."""
+    tables = read_tables(certificate)
+    bounds = tables["bounds.parquet"].select("secret_id", bound=pl.coalesce("all_runs", "bound"))
+    learned = tables["secrets.parquet"].select("secret_id", "name").join(bounds, on="secret_id")
+    return pl.concat([learned.drop("secret_id"), tables["redacted.parquet"].select("name", "bound")])
+
+
+def secret_changes(old: pl.DataFrame, new: pl.DataFrame) -> SecretChanges:
+    """What became of the secrets between two tables of name · bound."""
+    added = new.join(old, on="name", how="anti")["name"].sort().to_list()
+    removed = old.join(new, on="name", how="anti")["name"].sort().to_list()
+    both = old.select("name", old="bound").join(new.select("name", new="bound"), on="name")
+    times = (pl.col("new") / pl.col("old")).log().abs()
+    moved = both.filter((pl.col("new") / pl.col("old") - 1).abs() > MOVED).sort(
+        [times, "name"], descending=[True, False]
     )
-
-
-def _rounds_in_words(config: HushConfig, outcome: Outcome, store: Store) -> str:
-    """What the rounds of this run were; of a run without any, why, and what is left of the promise."""
-    c = outcome.calibrated
-    if not config.mechanism.makes_noise:
-        return "no certified round: every bound is its prior, as nothing of a secret was trained on"
-    if c.noise_multiplier is None:
-        return f"{NO_ROUNDS}; {runs_left(config, outcome, store)}"
-    words = (
-        f"noise multiplier {c.noise_multiplier:.4g}, {outcome.trained.rounds_released} of {c.rounds} rounds "
-        f"released, {batch_in_words(c.expected_batch, c.cycle_batch)}, clip norm {c.clip_norm:g}"
+    up = int((moved["new"] > moved["old"]).sum())
+    return SecretChanges(
+        n_added=len(added),
+        added=tuple(added[:NAMED]),
+        n_removed=len(removed),
+        removed=tuple(removed[:NAMED]),
+        n_up=up,
+        n_down=moved.height - up,
+        moved=tuple(moved.head(NAMED).iter_rows()),
     )
-    return f"{words}; {runs_left(config, outcome, store)}" if config.promise else words
-
-
-def runs_left(config: HushConfig, outcome: Outcome, store: Store) -> str:
-    """How many runs of the promise are made and left, this one included; empty without a promise."""
-    if not config.promise:
-        return ""
-    made = all_runs(store, outcome).earlier + (outcome.calibrated.rounds > 0)
-    return f"{made} of {config.promise.runs} promised runs made, {config.promise.runs - made} left"
-
-
-def losses_in_words(outcome: Outcome) -> str:
-    """Of each model on held-out text without a secret; empty where nothing was held out."""
-    told = " · ".join(f"{name} {bits:.3f}" for name, bits in losses(outcome).items())
-    unit = outcome.trained.model.unit
-    return told and f"loss in bits per {unit} on held-out text without a secret: {told}"
-
-
-def describe(
-    store: Store,
-    config: HushConfig,
-    outcome: Outcome,
-    warnings: list[str],
-    ways: list[str],
-    against: AgainstChampion | None,
-) -> str:
-    """The registry's description of the version, in markdown, for the reviewer; at most MOST_CHARACTERS.
-
-    Args:
-        ways: which way each entry went, in sentences.
-    """
-    facts, shown = _facts(store, config, outcome, warnings, ways), []
-    told = ["", "**Against the champion**", "", *apart(difference(against)), "", "**Warnings**", ""]
-    room = MOST_CHARACTERS - len("\n".join([*facts, *told])) - 100
-    for warning in warnings:
-        room -= len(warning) + 3
-        if room < 0:
-            shown.append(f"- … and {len(warnings) - len(shown)} more: report.html of the run")
-            break
-        shown.append(f"- {warning}")
-    return "\n".join([*facts, *told, *(shown or ["- none"])])
-
-
-def apart(lines: list[str]) -> list[str]:
-    """Markdown's tables with room before each column but the first: MLflow's page leaves none."""
-    head = "|---"
-    return [
-        line if line.startswith(head) else line.replace(" | ", " | &emsp;") if line.startswith("| ") else line
-        for line in lines
-    ]
-
-
-def _facts(
-    store: Store, config: HushConfig, outcome: Outcome, warnings: list[str], ways: list[str]
-) -> list[str]:
-    c, w = outcome.calibrated, outcome.weighed
-    runs = runs_in_words(all_runs(store, outcome), outcome.trained.others.unknown)
-    secrets, words = store.read_frame(c.bounds).height, config.mechanism.in_words
-    weight = f"weight retained {w.retained:.1%}"
-    certified = f"**{counted(secrets, 'secret')}**: {_bounds_in_words(store, outcome)}"
-    return [
-        f"{certified if secrets else NOTHING_LEFT}.",
-        "",
-        *([f"- {_rounds_in_words(config, outcome, store)}"] if secrets else []),
-        f"- {f'{weight} by {words}' if words and secrets else words or weight}",
-        *(f"- {way}" for way in ways[:MOST_WAYS]),
-        *([f"- … and {len(ways) - MOST_WAYS} more: report.html of the run"] if len(ways) > MOST_WAYS else []),
-        *without_noise(config, outcome),
-        f"- model: {model_in_words(config)}"
-        + (f"; learning rate {outcome.learning_rate:g}" if outcome.learning_rate else "")
-        + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
-        *([f"- {loss}"] if (loss := losses_in_words(outcome)) else []),
-        *_attacks(outcome),
-        *([f"- {runs}"] if secrets and runs not in warnings else []),
-        "- sources: "
-        + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
-        "",
-        "Decide by `report.html`, among the artifacts of the source run, and by "
-        f"`hush review models:/{config.tracking.model}/VERSION`, which verifies first.",
-    ]
-
-
-def _attacks(outcome: Outcome) -> list[str]:
-    """What was extracted of the values that the model was trained on, and of redacted ones."""
-    made = {"values": outcome.attacked, "redacted values": outcome.redacted_attacked}
-    return [
-        f"- attack: {a.extracted} of {a.secrets} {what} extracted"
-        for what, a in made.items()
-        if a and a.secrets
-    ]

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from hush_core.config import HushConfig, Repository
 from hush_core.errors import HushError, InputError
+from hush_core.files import private_folder
 from hush_core.progress import in_percent
 from hush_core.secrets import extract, scan_ahead, scanned_kinds
 from hush_core.secrets.coverage import published, repeatable
@@ -17,7 +18,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.runner import cluster
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store, open_store
+from tasks.runtime.store import Ref, open_store
 from tasks.sources import Sources
 
 
@@ -90,6 +91,9 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     fingerprint = home().fingerprint(refs["examples"].sha256)
     kept = store.put_frame(found.fingerprints, kind="redaction_fingerprints")
     note_redaction(store, fingerprint, refs["examples"], refs["public"], kept)
+    commits = {label: home().fingerprint(commit) for label, commit in inputs.revisions.items()}
+    for label, mark in commits.items():  # which commit that is, for this home alone
+        (private_folder(store.root / "commits") / mark).write_text(inputs.revisions[label] + "\n")
     return Extracted(
         **refs,
         redaction_fingerprints=kept,
@@ -106,17 +110,8 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         n_redacted=found.redacted.height,
         n_redacted_places=int(found.redacted["places"].sum()),
         fingerprint=fingerprint,
-        commits={label: _note_commit(store, commit) for label, commit in inputs.revisions.items()},
+        commits=commits,
     )
-
-
-def _note_commit(store: Store, commit: str) -> str:
-    """Keep fingerprint → commit in the private store; returns the fingerprint."""
-    fingerprint = home().fingerprint(commit)
-    folder = store.root / "commits"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / fingerprint).write_text(commit + "\n")
-    return fingerprint
 
 
 def protects_nothing(facts: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store, open_store
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 
 class ItemTexts(BaseModel, frozen=True):
@@ -30,9 +30,6 @@ class ItemTexts(BaseModel, frozen=True):
     pools: Ref
     pieces_of: int | None
     """Join an item's texts and cut them again, into pieces of so many bytes; None: as they are."""
-
-    def load_pools(self, store: Store) -> pl.DataFrame:
-        return store.read_frame(self.pools)
 
     def fill(self, texts: Sequence[bytes], store: Store) -> list[ItemText]:
         """By example_id, the text of the item that an example names."""

@@ -1,23 +1,26 @@
-"""Everything that a finished job has to show, and the numbers that are read off it."""
+"""A finished job as one value: what each part of it came to, and the numbers that are read off it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from hush_core import figures
 from hush_core.certificate import read_tables
-from hush_core.config import HuggingFaceModel, HushConfig, TrainConfig
+from hush_core.config import ByteGptModel, HuggingFaceModel, HushConfig, TrainConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.champion import Champion
 from tasks.earlier_runs import Before
 from tasks.extraction import Extracted
-from tasks.models import Model
+from tasks.models import Model, base_name
 from tasks.ordinary_training import PlainlyTrained
 from tasks.rate_search import TriedRate
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 from tasks.texts import TextsByRole
 from tasks.training import Trained
 from tasks.weighing import Weighed
@@ -54,6 +57,16 @@ class Planned:
         if self.config.pretrain.steps and self.extracted.n_public:
             return "pretrained"
         return "base model" if isinstance(self.config.model, HuggingFaceModel) else "untrained"
+
+    @property
+    def model_in_words(self) -> str:
+        """The config's model in a few words; of a folder, its name alone."""
+        model = self.config.model
+        if isinstance(model, ByteGptModel):
+            size = f"{model.layers}x{model.width}, {model.heads} heads, {self.config.chunk_bytes} bytes"
+            return f"{model.kind} {size}"
+        name = base_name(model)
+        return f"{name}, LoRA rank {model.lora.rank}" if model.lora else f"{name}, all parameters"
 
 
 @dataclass(frozen=True)
@@ -98,51 +111,6 @@ class Attacks:
 
 
 @dataclass(frozen=True)
-class Outcome(Planned, Begun, Rounds, Attacks):
-    """Everything that a finished job has to show."""
-
-    certificate: Ref
-
-
-def losses(outcome: Outcome) -> dict[str, float]:
-    """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
-    models = {
-        outcome.begun_as: outcome.begun,
-        "without secrets": outcome.untagged.model if outcome.untagged else None,
-        "protected": outcome.trained.model,
-        "unprotected": outcome.unprotected,
-    }
-    return {name: m.bits for name, m in models.items() if m and m.bits is not None}
-
-
-def gain(outcome: Outcome) -> float | None:
-    """(start − protected)/(start − unprotected) on held-out text; None where it was not measured, or nothing is
-    to be gained."""
-    bits = losses(outcome)
-    start = outcome.begun_as
-    if not {start, "protected", "unprotected"} <= bits.keys():
-        return None
-    possible = bits[start] - bits["unprotected"]
-    return (bits[start] - bits["protected"]) / possible if possible > 0 else None
-
-
-def learning_table(outcome: Outcome) -> pl.DataFrame:
-    """run · rounds · bits: loss on public text of the protected run, and of each rehearsal of its rate."""
-    runs = {f"rehearsal, rate {one.learning_rate:g}": one.curve for one in outcome.tried}
-    runs[figures.RUN] = outcome.trained.curve
-    rows = [(name, rounds, bits) for name, curve in runs.items() for rounds, bits in curve]
-    return pl.DataFrame(
-        rows, schema={"run": pl.String, "rounds": pl.UInt32, "bits": pl.Float64}, orient="row"
-    )
-
-
-def worst_ratio(store: Store, outcome: Outcome) -> float:
-    """The largest bound/target over all secrets: at most 1; 0 where none is left."""
-    bounds = store.read_frame(outcome.calibrated.bounds)
-    return float((bounds["bound"] / bounds["posterior"]).max() or 0.0)
-
-
-@dataclass(frozen=True)
 class AllRuns:
     """What the certificate says of this run and the earlier ones of the store together, over all secrets."""
 
@@ -160,17 +128,74 @@ class AllRuns:
     """The largest bound/target of all runs; None where nothing is promised of any secret."""
 
 
-def all_runs(store: Store, outcome: Outcome) -> AllRuns:
-    """Read off the certificate."""
-    tables = read_tables(store.path(outcome.certificate))
-    bounds = tables["bounds.parquet"]
-    ratio = bounds["all_runs"] / bounds["posterior"]
-    worst = ratio.max()
-    return AllRuns(
-        earlier=tables["runs.parquet"].height + outcome.trained.others.unknown,
-        secrets=int((bounds["earlier_runs"] > 0).sum()),
-        most=outcome.trained.others.most,
-        above=int((ratio > 1).sum()),
-        nothing=ratio.null_count(),
-        worst=None if worst is None else float(str(worst)),
-    )
+@dataclass(frozen=True)
+class Outcome(Planned, Begun, Rounds, Attacks):
+    """Everything that a finished job has to show. Report, page, registry text, tags and metrics are views of it."""
+
+    certificate: Ref
+
+    def read(self, table: Ref) -> pl.DataFrame:
+        return open_store().read_frame(table)
+
+    @cached_property
+    def coverage(self) -> dict[str, Any]:
+        return open_store().read_json(self.extracted.coverage)
+
+    @property
+    def certificate_dir(self) -> Path:
+        return open_store().path(self.certificate)
+
+    @cached_property
+    def certified(self) -> dict[str, pl.DataFrame]:
+        """The certificate's tables."""
+        return read_tables(self.certificate_dir)
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
+        models = {
+            self.begun_as: self.begun,
+            "without secrets": self.untagged.model if self.untagged else None,
+            "protected": self.trained.model,
+            "unprotected": self.unprotected,
+        }
+        return {name: m.bits for name, m in models.items() if m and m.bits is not None}
+
+    @property
+    def gain(self) -> float | None:
+        """(start − protected)/(start − unprotected) on held-out text; None where it was not measured, or nothing is
+        to be gained."""
+        start, protected, unprotected = map(self.losses.get, (self.begun_as, "protected", "unprotected"))
+        if start is None or protected is None or unprotected is None or unprotected >= start:
+            return None
+        return (start - protected) / (start - unprotected)
+
+    @property
+    def learning_table(self) -> pl.DataFrame:
+        """run · rounds · bits: loss on public text of the protected run, and of each rehearsal of its rate."""
+        runs = {f"rehearsal, rate {one.learning_rate:g}": one.curve for one in self.tried}
+        runs[figures.RUN] = self.trained.curve
+        rows = [(name, rounds, bits) for name, curve in runs.items() for rounds, bits in curve]
+        kinds = {"run": pl.String, "rounds": pl.UInt32, "bits": pl.Float64}
+        return pl.DataFrame(rows, schema=kinds, orient="row")
+
+    @cached_property
+    def worst_ratio(self) -> float:
+        """The largest bound/target over all secrets: at most 1; 0 where none is left."""
+        bounds = self.read(self.calibrated.bounds)
+        return float((bounds["bound"] / bounds["posterior"]).max() or 0.0)
+
+    @cached_property
+    def all_runs(self) -> AllRuns:
+        """Read off the certificate."""
+        bounds = self.certified["bounds.parquet"]
+        ratio = bounds["all_runs"] / bounds["posterior"]
+        worst = ratio.max()
+        return AllRuns(
+            earlier=self.certified["runs.parquet"].height + self.trained.others.unknown,
+            secrets=int((bounds["earlier_runs"] > 0).sum()),
+            most=self.trained.others.most,
+            above=int((ratio > 1).sum()),
+            nothing=ratio.null_count(),
+            worst=None if worst is None else float(str(worst)),
+        )

@@ -1,4 +1,5 @@
-"""Do the tracker and the orchestrator answer that the environment names? Asked before any work, in seconds.
+"""Is there room on the disk, do the tracker and the orchestrator answer that the environment names, and are the
+machines of a training there? Asked before any work, in seconds.
 
 MLflow's own client tries seven times over minutes, and Prefect's ends in a traceback. This imports neither.
 """
@@ -19,12 +20,15 @@ import urllib.error
 import urllib.request
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from hush_core.errors import InputError
 from tasks.runtime.deadline import within
 from tasks.runtime.environment import home
+
+if TYPE_CHECKING:
+    from hush_core.training.hosts import Hosts
 
 PATIENCE = 5.0
 """Seconds for a server to answer; one that does not is not waited for by a job of hours either."""
@@ -268,3 +272,21 @@ def _refusal(name: str, uri: str, what: str, hint: str = "") -> InputError:
     shown = re.sub(r"[\x00-\x1f]", " ", shown)[:200]
     usual = f"start it, correct {name}, or unset it for the one that hush brings along"
     return InputError(f"{name} ({shown})", what, hint or usual)
+
+
+HOSTS, INTERFACE = "HUSH_HOSTS", "HUSH_INTERFACE"
+
+
+def training_hosts(processes: int | None = None) -> Hosts | None:
+    """The machines; None for this one alone. `processes`: how many the job has, where that is known. Raises
+    InputError: one of the two is nothing that can be, or names what this machine has not; there are fewer processes
+    than machines."""
+    if not os.environ.get(HOSTS):
+        return None
+    from hush_core.training.hosts import Hosts  # torch comes with it
+
+    hosts = Hosts.parse(os.environ[HOSTS], os.environ.get(INTERFACE, ""))
+    hosts.check_here()
+    if processes is not None:
+        hosts.check(processes)
+    return hosts

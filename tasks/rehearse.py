@@ -25,7 +25,6 @@ from tasks.runtime.steps import run_logger, step
 from tasks.runtime.store import Ref, Store, open_store
 
 if TYPE_CHECKING:
-    from hush_core.plan import ProtectionPlan
     from hush_core.rehearsal.play import Played
     from hush_core.training import LanguageModel
 
@@ -171,7 +170,12 @@ def play_point(
     texts = _texts(store, stage.roles.stand_ins)
     with store.scratch() as folder:
         done = play(
-            _plan(store, priced, settings, len(texts), seed), texts, _measured(store, stage.roles),
+            played_plan(
+                sampling_rates(store.read_frame(priced.weights)["weight"].to_numpy(), settings.batch),
+                len(texts), noise_multiplier=priced.noise_multiplier, rounds=settings.rounds,
+                expected_batch=settings.batch, clip_norm=settings.clip_norm, seed=seed,
+            ),
+            texts, _measured(store, stage.roles),
             stage.model(), settings, Path(folder), seed=seed, untagged=_texts(store, stage.roles.rest),
             told=told,
         )  # fmt: skip
@@ -179,14 +183,6 @@ def play_point(
         body = {"loss": done.loss, "parts": done.parts, "curve": done.curve}
         write_whole(kept, json.dumps(body).encode())
     return done
-
-
-def _plan(store: Store, priced: Priced, settings: TrainConfig, count: int, seed: int) -> ProtectionPlan:
-    weights = store.read_frame(priced.weights)["weight"].to_numpy()
-    return played_plan(
-        sampling_rates(weights, settings.batch), count, noise_multiplier=priced.noise_multiplier,
-        rounds=settings.rounds, expected_batch=settings.batch, clip_norm=settings.clip_norm, seed=seed,
-    )  # fmt: skip
 
 
 def _measured(store: Store, roles: Roles) -> Sequence:

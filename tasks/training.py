@@ -17,15 +17,15 @@ from hush_core.plan import ProtectionPlan
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
 from tasks.earlier_runs import Before, OtherRuns, let_go_names, run_history, whole_files
-from tasks.hosts import training_hosts
 from tasks.items import ItemTexts
 from tasks.models import SEED, Model, keep_folder
+from tasks.reachable import training_hosts
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.live import Live
 from tasks.runtime.progress import TimedProgress, progress_log
+from tasks.runtime.runner import turn_given_away
 from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store, open_store
-from tasks.runtime.turns import turn_given_away
 from tasks.texts import TextsByRole
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _run_text(
     if plan is None:
         return RunText.without_rounds(**given)
     rates, sigma = plan.as_sampled
-    pools = items and items.load_pools(store)
+    pools = items and store.read_frame(items.pools)
     drawn = None if pools is None else drawn_items(edges, pools, rates)
     rates = rates_of_texts(rates, pools)
     return RunText(**given, noise_multiplier=sigma, rates=rates, rounds=plan.rounds, items=drawn)

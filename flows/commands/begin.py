@@ -51,7 +51,7 @@ def secrets(
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
     command_line.one_thread()
     if why is not None:
-        from flows.reports.why import render_reasons, why_at
+        from flows.reports.decide import render_reasons, why_at
 
         reasons = why_at(why, _config_of_place(why, config))
         give(reasons, lambda: render_reasons(reasons, command_line.console()))

@@ -134,7 +134,9 @@ def audit(
         return
     command_line.answer()
     where = None if out is None else str(command_line.writable(out).resolve())
-    command_line.registered(model_uri)
+    from tasks.runtime.versions import find_version
+
+    find_version(model_uri)  # before a server is started for its flow
     from flows.audit import audit as audit_flow
     from flows.reports.audit import render
 
@@ -172,7 +174,9 @@ def review(
     if decision not in (None, "approve", "reject"):
         raise InputError("--decision", "is neither approve nor reject", "give one of the two")
     command_line.answer()
-    command_line.registered(model_uri)
+    from tasks.runtime.versions import find_version
+
+    find_version(model_uri)  # before a server is started for its flow
     from flows.review import render_review, review_in_terminal
 
     done = review_in_terminal(

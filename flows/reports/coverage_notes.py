@@ -33,15 +33,12 @@ def sentence(coverage: dict[str, Any]) -> str:
         return f"{read} read"
     if not every:
         return f"no credential found in {read}"
+    left_out = "too weak to be protected (left out of training, with the text around)"
     ways = [
         f"{n:,} {words}"
         for key, plan, words in (
             ("secrets", _ANY, "can be protected"),
-            (
-                "weak_secrets",
-                (None,),
-                "too weak to be protected (left out of training, with the text around)",
-            ),
+            ("weak_secrets", (None,), left_out),
             ("weak_secrets", ("refused",), "too weak to be protected (hush plan refuses them)"),
             ("weak_secrets", ("redacted",), "too weak for noise"),
             ("left_out_secrets", _ANY, "left out of training, as the config asks"),
@@ -110,51 +107,45 @@ def leaves_out(coverage: dict[str, Any]) -> bool:
 def _of_entry(entry: str, facts: dict[str, Any], every: int, lost: bool) -> list[str]:
     """every: examples in all. lost: whether text is left out for weak values."""
     notes, redacted = [], facts.get("in_plan") == "redacted"
-    dropped = facts["only_in_dropped"]
-    unseen = facts["without_example"] - dropped
+    dropped, weak = facts["only_in_dropped"], counted(facts["weak_secrets"], "credential")
+    unseen, where = facts["without_example"] - dropped, "(dropped.csv of `hush secrets` says where)"
     if protects_nothing(facts) and facts["kind"] == "credentials":
-        notes.append(f"{entry}: no text holds a credential that hush finds, so it protects nothing")
+        notes.append("no text holds a credential that hush finds, so it protects nothing")
     elif protects_nothing(facts):
-        notes.append(f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?")
+        notes.append("protects NOTHING: no example holds it. Are its names, globs or file right?")
     elif unseen:
-        notes.append(
-            f"{entry}: {counted(unseen, 'secret')} {_verb(unseen, 'stand')} in no example: is the name right?"
-        )
+        notes.append(f"{_that_stand(unseen)} in no example: is the name right?")
     if dropped and lost:
         notes.append(
-            f"{entry}: {counted(dropped, 'secret')} {_verb(dropped, 'stand')} only in examples left out for a "
-            "weak credential beside them (dropped.csv of `hush secrets`)"
+            f"{_that_stand(dropped)} only in examples left out for a weak credential beside them "
+            "(dropped.csv of `hush secrets`)"
         )
     if facts["examples"] > WIDE * every and not redacted:
         asked = " (`attribute` says how much of theirs is)" if facts["kind"] == "contributors" else ""
         notes.append(
-            f"{entry}: {facts['examples']:,} of {every:,} examples hold its secrets, and the noise must cover "
+            f"{facts['examples']:,} of {every:,} examples hold its secrets, and the noise must cover "
             f"them all; is so much of it secret{asked}?"
         )
     imported = facts.get("reasons", {}).get("propagated:import", 0)
     if imported > max(facts["examples"] / 2, IMPORTED * every):
         notes.append(
-            f"{entry}: {imported:,} of its {facts['examples']:,} examples are in files that only import one of "
+            f"{imported:,} of its {facts['examples']:,} examples are in files that only import one of "
             "its own. If using it reveals nothing of the secret, `spread: {imports: 0}` in the entry leaves "
             "them out; else name the files that are secret, not the one that all import"
         )
     if facts["weak_secrets"] and facts.get("in_plan"):
         what = "too weak for noise, which hush plan redacts" if redacted else "too weak to protect"
-        notes.append(
-            f"{entry}: {counted(facts['weak_secrets'], 'credential')} {what}: rotate "
-            "(dropped.csv of `hush secrets` says where)"
-        )
+        notes.append(f"{weak} {what}: rotate {where}")
     elif facts["weak_secrets"]:
+        around = counted(facts["weak_examples_dropped"], "example")
         notes.append(
-            f"{entry}: {counted(facts['weak_secrets'], 'credential')} too weak to protect, and "
-            f"{counted(facts['weak_examples_dropped'], 'example')} left out with the text around: rotate "
-            "(dropped.csv of `hush secrets` says where)"
+            f"{weak} too weak to protect, and {around} left out with the text around: rotate {where}"
         )
-    return notes + _documentation(entry, facts.get("documentation", {}))
+    return [f"{entry}: {note}" for note in [*notes, *_documentation(facts.get("documentation", {}))]]
 
 
-def _verb(number: int, verb: str) -> str:
-    return verb + "s" if number == 1 else verb
+def _that_stand(secrets: int) -> str:
+    return f"{counted(secrets, 'secret')} {'stands' if secrets == 1 else 'stand'}"
 
 
 def ways(coverage: dict[str, Any]) -> list[str]:
@@ -169,18 +160,17 @@ def ways(coverage: dict[str, Any]) -> list[str]:
     return told
 
 
-def _documentation(entry: str, states: dict[str, list[str]]) -> list[str]:
+def _documentation(states: dict[str, list[str]]) -> list[str]:
     """What became of the values that the config calls examples; by name, which is keyed."""
     words = {
         "left_out": "called documentation by the config, and so no secrets",
         "decided": "called a placeholder or public by a person, and so no secrets",
         "stands_elsewhere": "named as documentation, but other files hold them too: they stay secrets",
-        "not_sought": "named as documentation, but not looked for elsewhere (a common word): they stay "
-        "secrets",
+        "not_sought": "named as documentation, but not looked for elsewhere (a common word): they stay secrets",
         "not_found": "named as documentation, and not found: take them out of it",
     }
     return [
-        f"{entry}: {counted(len(states[state]), 'value')} {said}: "
+        f"{counted(len(states[state]), 'value')} {said}: "
         + ", ".join(short_name(name, 12) for name in states[state])
         for state, said in words.items()
         if states.get(state)

@@ -1,37 +1,34 @@
-"""How the report of a job (`job_report.Report`) is gathered from its tables. Never a secret's value."""
+"""How the report of a job (`job_report.Report`) is gathered from its tables, and its markdown for the Prefect UI,
+which shows no HTML. Names of secrets, never values."""
 
 from __future__ import annotations
 
 import mlflow
-import polars as pl
 from prefect.context import FlowRunContext
 
 from flows.remedies import hopeless
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_report import Report, SecretRow, redacted_row
-from hush_core.certificate import read_tables
-from hush_core.config import HushConfig
-from tasks.against import AgainstChampion
-from tasks.description import model_in_words, runs_in_words
-from tasks.outcome import AllRuns, Outcome, all_runs, gain, losses
+from flows.reports.job_screen import noise_in_words, rounds_in_words, runs_so_far_in_words, telling_rows
+from flows.reports.verification import cell
+from hush_core.figures import short_name
+from tasks.against import AgainstChampion, difference
+from tasks.description import runs_in_words
+from tasks.outcome import Outcome
 from tasks.runtime.registry import Registered
-from tasks.runtime.store import Store
 from tasks.wording import counted
 
 
 def build_report(
-    config: HushConfig,
     outcome: Outcome,
     registered: Registered,
-    store: Store,
     warnings: list[str],
     ways: list[str],
     against: AgainstChampion | None,
 ) -> Report:
     """Gather the report of a finished job from its tables."""
-    extracted, weighed, calibrated = outcome.extracted, outcome.weighed, outcome.calibrated
-    certificate = store.path(outcome.certificate)
-    rows, together, run = _rows(store, outcome), all_runs(store, outcome), FlowRunContext.get()
+    config, extracted, weighed = outcome.config, outcome.extracted, outcome.weighed
+    certificate, run = outcome.certificate_dir, FlowRunContext.get()
     return Report(
         model_uri=registered.model_uri,
         run_url=registered.link,
@@ -49,21 +46,21 @@ def build_report(
         untagged_steps=outcome.untagged.steps if outcome.untagged else None,
         mechanism=config.mechanism.in_words,
         gap=weighed.gap,
-        **calibrated.model_dump(
+        **outcome.calibrated.model_dump(
             include={"noise_multiplier", "method", "rounds", "expected_batch", "cycle_batch", "clip_norm"}
         ),
         noise_by_method={m: c.noise_multiplier if c else None for m, c in outcome.by_method.items()},
         paper_noise=outcome.by_paper,
         rounds_released=outcome.trained.rounds_released,
         promised_runs=config.promise.runs if config.promise else None,
-        earlier_runs=together.earlier,
-        worst_of_all_runs=together.worst,
-        model=model_in_words(config),
+        earlier_runs=outcome.all_runs.earlier,
+        worst_of_all_runs=outcome.all_runs.worst,
+        model=outcome.model_in_words,
         learning_rate=outcome.learning_rate,
         rates_rehearsed=len(outcome.tried),
-        rows=rows,
-        losses=losses(outcome),
-        gain=gain(outcome),
+        rows=_rows(outcome),
+        losses=outcome.losses,
+        gain=outcome.gain,
         tagged_losses=outcome.tagged_bits,
         loss_unit=outcome.trained.model.unit,
         reused=run is not None and certificate.stat().st_mtime < run.start_time.timestamp(),
@@ -74,54 +71,48 @@ def build_report(
     )
 
 
-def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
-    attack = ["secret_id", "rank", "alternatives", "exposure_bits", "extracted"]
-    read = store.read_frame
-    certified = read_tables(store.path(outcome.certificate))["bounds.parquet"]
-    together = certified.select("secret_id", "earlier_runs", "all_runs")
-    table = (
-        read(outcome.calibrated.bounds)
-        .select("secret_id", "examples", "prior", pl.col("posterior").alias("target"), "bound")
-        .join(read(outcome.extracted.secrets).select("secret_id", "kind", "name"), on="secret_id", how="left")
-        .join(together, on="secret_id", how="left")
-        .join(read(outcome.attacked.table).select(attack), on="secret_id", how="left")
+def _rows(outcome: Outcome) -> list[SecretRow]:
+    """Of every secret, by its id: the promise, and what each attack came to."""
+    read, ranked = outcome.read, ["secret_id", "rank", "exposure_bits", "extracted"]
+    table = read(outcome.calibrated.bounds).select(
+        "secret_id", "examples", "prior", "bound", target="posterior"
     )
-    before = read(outcome.before_attacked.table).select("secret_id", before_rank="rank")
-    table = table.join(before, on="secret_id", how="left")
+    parts = [
+        read(outcome.extracted.secrets).select("secret_id", "kind", "name"),
+        outcome.certified["bounds.parquet"].select("secret_id", "earlier_runs", "all_runs"),
+        read(outcome.attacked.table).select(*ranked, "alternatives"),
+        read(outcome.before_attacked.table).select("secret_id", before_rank="rank"),
+    ]
     if outcome.unprotected_attacked:
-        bare = read(outcome.unprotected_attacked.table).select(attack).drop("alternatives")
-        bare = bare.rename({c: f"unprotected_{c}" for c in bare.columns if c != "secret_id"})
-        table = table.join(bare, on="secret_id", how="left")
+        theirs = read(outcome.unprotected_attacked.table).select(ranked)
+        parts.append(theirs.rename({name: f"unprotected_{name}" for name in ranked[1:]}))
+    for part in parts:
+        table = table.join(part, on="secret_id", how="left")
     return [SecretRow(**row) for row in table.sort("secret_id").drop("secret_id").iter_rows(named=True)]
 
 
 BITS_OF_A_BYTE = 8.0
 
 
-def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]:
+def warnings_of(outcome: Outcome) -> list[str]:
     """What a reader should know before using the model, the most serious first; no value and no path."""
-    trained, rows = outcome.trained, _rows(store, outcome)
-    leaked = sum(bool(row.extracted) for row in rows)
+    config, trained, rows, together = outcome.config, outcome.trained, _rows(outcome), outcome.all_runs
     notes = []
-    if leaked:
+    if leaked := sum(bool(row.extracted) for row in rows):
         notes.append(
             f"{counted(leaked, 'value')} came out of the PROTECTED model word for word: look at "
             "the edges and priors"
         )
-    together = all_runs(store, outcome)
     if together.above or together.nothing:
-        notes.append(runs_in_words(together, trained.others.unknown))
-    if ending := promise_ends(config, together, outcome):
-        notes.append(ending)
+        notes.append(runs_in_words(outcome))
+    notes.append(promise_ends(outcome))
     if trained.rounds_released < outcome.calibrated.rounds:
         notes.append(
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
         )
-    if drowned := hopeless(config, outcome.calibrated):
-        notes.append(drowned)
-    if worthless := no_better(outcome):
-        notes.append(worthless)
-    notes += coverage_notes(store.read_json(outcome.extracted.coverage))
+    notes.append(hopeless(config, outcome.calibrated))
+    notes.append(no_better(outcome))
+    notes += coverage_notes(outcome.coverage)
     if unranked := not_attacked(rows):
         said = "was not attacked: it is" if unranked == 1 else "were not attacked: they are"
         notes.append(
@@ -130,15 +121,15 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store) -> list[str]
         )
     if config.pretrain.steps and not outcome.extracted.n_public:
         notes.append("nothing was pre-trained on: no example is public")
-    return notes
+    return [note for note in notes if note]
 
 
-def promise_ends(config: HushConfig, together: AllRuns, outcome: Outcome) -> str:
+def promise_ends(outcome: Outcome) -> str:
     """Said while a promise can still be changed: where a tenth of its runs is left, or one."""
-    if config.promise is None:
+    if outcome.config.promise is None:
         return ""
-    runs = config.promise.runs
-    left = runs - together.earlier - (outcome.calibrated.rounds > 0)
+    runs = outcome.config.promise.runs
+    left = runs - outcome.all_runs.earlier - (outcome.calibrated.rounds > 0)
     if left > max(1, runs // 10):
         return ""
     return (
@@ -149,17 +140,16 @@ def promise_ends(config: HushConfig, together: AllRuns, outcome: Outcome) -> str
 
 def no_better(outcome: Outcome) -> str:
     """Said where the protected model predicts no better than what it began with, or than none at all."""
-    bits, start = losses(outcome), outcome.begun_as
-    protected = bits.get("protected")
+    bits, unit = outcome.losses, outcome.trained.model.unit
+    protected, before = bits.get("protected"), bits.get("without secrets", bits.get(outcome.begun_as))
     if protected is None:
         return ""
-    if outcome.trained.model.unit == "byte" and protected >= BITS_OF_A_BYTE:
+    if unit == "byte" and protected >= BITS_OF_A_BYTE:
         return f"the protected model is no better than none: {protected:.3f} bits per byte, of 8 by guessing"
-    before = bits.get("without secrets", bits.get(start))
     if before is not None and protected >= before and outcome.calibrated.rounds:
         return (
             f"the protected model is no better than before its certified rounds: {protected:.3f}, was {before:.3f} "
-            f"bits per {outcome.trained.model.unit}; `hush plan` says what a larger batch would do"
+            f"bits per {unit}; `hush plan` says what a larger batch would do"
         )
     return ""
 
@@ -169,3 +159,85 @@ def not_attacked(rows: list[SecretRow]) -> int:
     return sum(
         row.rank is None and row.examples > 0 and row.kind in ("credentials", "literals") for row in rows
     )
+
+
+def page(report: Report) -> str:
+    """What it came to, what to be warned of, how it differs from the champion, and the secrets that tell most."""
+    rate = f", learning rate {report.learning_rate:g}" if report.learning_rate else ""
+    lines = [
+        f"# {report.model_uri}" + (" (reused: nothing was trained)" if report.reused else ""),
+        "",
+        f"- {counted(report.secrets, 'secret')} in {report.examples:,} examples ({report.edges:,} edges)"
+        if report.edges
+        else f"- no secret is left in any of {report.examples:,} examples: all were redacted or left out",
+        *(f"- {way}" for way in report.ways),
+        *(
+            [
+                f"- weight retained {report.weight_retained:.1%}, {report.examples_kept:.1%} of the examples kept"
+            ]
+            if report.edges
+            else []
+        ),
+        *([f"- noise {plain(noise_in_words(report))}"] if report.noise_multiplier is not None else []),
+        f"- {rounds_in_words(report)}",
+        *([f"- continues from {report.goes_on_from}"] if report.goes_on_from else []),
+        *([f"- runs: {plain(runs)}"] if (runs := runs_so_far_in_words(report)) else []),
+        f"- model: {report.model}{rate}",
+        "",
+        "## Warnings",
+        "",
+        *([f"- {warning}" for warning in report.warnings] or ["- none"]),
+        "",
+        "## Loss",
+        "",
+        *_losses(report),
+        "",
+        "## Against the champion",
+        "",
+        *difference(report.against),
+        "",
+        "## Secrets",
+        "",
+        *_secrets(report),
+        "",
+        f"The certificate travels with the version. Check it: `hush verify {report.model_uri}`. Decide: "
+        f"`hush review {report.model_uri}`, or the deployment `review/hush-review`.",
+    ]
+    if report.run_url:
+        lines.append(f"Run in MLflow, with the reviewer's page (`report.html`): {report.run_url}/artifacts")
+    return "\n".join(lines)
+
+
+def plain(text: str) -> str:
+    """Without the terminal's markup."""
+    for mark in ("[bold]", "[/bold]", "[dim]", "[/dim]"):
+        text = text.replace(mark, "")
+    return text
+
+
+def _losses(report: Report) -> list[str]:
+    if not report.losses:
+        return ["Not measured: no text was held out."]
+    lines = [f"| model | bits per {report.loss_unit}, held-out text without a secret |", "|---|---|"]
+    lines += [f"| {name} | {bits:.3f} |" for name, bits in report.losses.items()]
+    if report.gain is not None:
+        lines += ["", f"{report.gain:.0%} of what unprotected training gains."]
+    told = [f"{name} {bits:.3f}" for name, bits in report.tagged_losses.items() if bits is not None]
+    share = "" if (gain := report.tagged_gain) is None else f", {gain:.0%} of what unprotected training gains"
+    return [*lines, "", f"On held-back text WITH a secret: {' · '.join(told)}{share}."] if told else lines
+
+
+def _secrets(report: Report) -> list[str]:
+    redacted = [f"Redacted: {report.redacted.in_words()}.", ""] if report.redacted else []
+    if not report.rows:
+        return redacted or ["None is left."]
+    rows = telling_rows(report.rows)
+    lines = ["| secret | examples | prior | target | bound | rank |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        rank = "–" if row.rank is None else f"{row.rank} of {(row.alternatives or 0) + 1}"
+        lines.append(
+            f"| {cell(short_name(row.name))} | {row.examples:,} | {row.prior:.1e} | {row.target:.1e} "
+            f"| {row.bound:.1e} | {'OUT, ' if row.extracted else ''}{rank} |"
+        )
+    hidden = len(report.rows) - len(rows)
+    return [*redacted, *lines, *(["", f"{hidden:,} more in the certificate."] if hidden else [])]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -140,15 +142,22 @@ def _share(gain: float | None) -> str:
 def _came_out(report: Report) -> str:
     """The attack's summary: how many values each model ranks first, and completes word for word."""
     attacked = [row for row in report.rows if row.rank is not None]
+    bare = any(row.unprotected_rank is not None for row in attacked)
 
-    ranks = {"protected": [row.rank for row in attacked]}
-    out = {"protected": [row.extracted for row in attacked]}
-    if any(row.unprotected_rank is not None for row in attacked):
-        ranks["unprotected"] = [row.unprotected_rank for row in attacked]
-        out["unprotected"] = [row.unprotected_extracted for row in attacked]
-    ranks["before"] = [row.before_rank for row in attacked]
-    first = ", ".join(f"{name} [bold]{sum(r == 1 for r in found)}[/bold]" for name, found in ranks.items())
-    whole = ", ".join(f"{name} [bold]{sum(map(bool, found))}[/bold]" for name, found in out.items())
+    def counts(**found: list[Any]) -> str:
+        if not bare:
+            found.pop("unprotected")
+        return ", ".join(f"{name} [bold]{sum(values)}[/bold]" for name, values in found.items())
+
+    first = counts(
+        protected=[row.rank == 1 for row in attacked],
+        unprotected=[row.unprotected_rank == 1 for row in attacked],
+        before=[row.before_rank == 1 for row in attacked],
+    )
+    whole = counts(
+        protected=[bool(row.extracted) for row in attacked],
+        unprotected=[bool(row.unprotected_extracted) for row in attacked],
+    )
     return f"first of {len(attacked)}: {first}; extracted {whole}"
 
 
@@ -184,48 +193,60 @@ def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow
 
 def _table(report: Report) -> Table:
     """Numbers are left whole; a long name gives its middle to them."""
-    several = any(row.earlier_runs for row in report.rows)
-    bare = any(row.unprotected_rank is not None for row in report.rows)
-    ranks = max((row.alternatives or 0 for row in report.rows), default=0) + 1
-    heads = ["ex.", "prior", "target", "bound"]
-    heads += ["all runs"] * several + ["best\nguess", "written"] * bool(report.audit)
-    heads += ["before", "protected"] * (ranks > 1) + ["unprotected"] * (ranks > 1 and bare)
-    shown = telling_rows(report.rows)
-    numbers = [_numbers(row, report, several=several, ranked=ranks > 1, bare=bare) for row in shown]
-    widths = [max(map(_width, column)) for column in zip(heads, *numbers, strict=True)]
-
+    shown, columns = telling_rows(report.rows), _columns(report)
+    cells = [[cell(row) for row in shown] for _, cell in columns]
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold", caption_style="dim")
     table.add_column("secret", no_wrap=True)
-    for head in heads:
+    room = WIDTH
+    for (head, _), column in zip(columns, cells, strict=True):
         table.add_column(head, justify="right", no_wrap=True)
-    if ranks > 1:
+        lines = (line for cell in (head, *column) for line in Text.from_markup(cell).split("\n"))
+        room -= 1 + max(line.cell_len for line in lines)
+    if ranks := max((row.alternatives or 0 for row in report.rows), default=0):
         table.caption_justify = "left"
         table.caption = (
-            f"rank of the true value among {ranks} (exposure in bits), before the rounds and after; "
+            f"rank of the true value among {ranks + 1} (exposure in bits), before the rounds and after; "
             "OUT: completed word for word. Released WITHOUT noise, as the losses: no bound covers ranks and losses"
         )
-    room = min(WIDTH - sum(widths) - len(widths), LONGEST_NAME)
-    for row, cells in zip(shown, numbers, strict=True):
-        table.add_row(escape(_fitting(short_name(row.name), room)), *cells)
+    for row, *numbers in zip(shown, *cells, strict=True):
+        table.add_row(escape(_fitting(short_name(row.name), min(room, LONGEST_NAME))), *numbers)
     return table
 
 
-def _numbers(row: SecretRow, report: Report, *, several: bool, ranked: bool, bare: bool) -> list[str]:
-    cells = [f"{row.examples:,}", *(f"{value:.1e}" for value in (row.prior, row.target, row.bound))]
-    if several:
-        cells.append(_all_runs(row))
-    if report.audit:
-        cells += ["[dim]-[/dim]" if p is None else f"{p:.1e}" for p in (row.every_step, row.attacked)]
-    if ranked:
-        cells.append("[dim]-[/dim]" if row.before_rank is None else str(row.before_rank))
-        cells.append(_cell(row.rank, row.exposure_bits, row.extracted))
-    if ranked and bare:
-        cells.append(_cell(row.unprotected_rank, row.unprotected_exposure_bits, row.unprotected_extracted))
-    return cells
+def _columns(report: Report) -> list[tuple[str, Callable[[SecretRow], str]]]:
+    """Head and cells of each column of numbers; none that says nothing of any secret."""
+    ranked = any(row.alternatives for row in report.rows)
+    bare = ranked and any(row.unprotected_rank is not None for row in report.rows)
 
+    def number(value: float | None) -> str:
+        return "[dim]-[/dim]" if value is None else f"{value:.1e}"
 
-def _width(cell: str) -> int:
-    return max(line.cell_len for line in Text.from_markup(cell).split("\n"))
+    def all_runs(row: SecretRow) -> str:
+        value = "-" if row.all_runs is None else f"{row.all_runs:.1e}"
+        return value if row.all_runs is not None and row.all_runs <= row.target else f"[red]{value}[/red]"
+
+    def rank(place: int | None, bits: float | None, extracted: bool | None) -> str:
+        if place is None or bits is None:
+            return "[dim]-[/dim]"
+        return ("[red]OUT[/red] " if extracted else "") + f"{place} ({bits:.1f})"
+
+    columns: list[tuple[str, Callable[[SecretRow], str], bool]] = [
+        ("ex.", lambda row: f"{row.examples:,}", True),
+        ("prior", lambda row: number(row.prior), True),
+        ("target", lambda row: number(row.target), True),
+        ("bound", lambda row: number(row.bound), True),
+        ("all runs", all_runs, any(row.earlier_runs for row in report.rows)),
+        ("best\nguess", lambda row: number(row.every_step), bool(report.audit)),
+        ("written", lambda row: number(row.attacked), bool(report.audit)),
+        ("before", lambda r: "[dim]-[/dim]" if r.before_rank is None else str(r.before_rank), ranked),
+        ("protected", lambda r: rank(r.rank, r.exposure_bits, r.extracted), ranked),
+        (
+            "unprotected",
+            lambda r: rank(r.unprotected_rank, r.unprotected_exposure_bits, r.unprotected_extracted),
+            bare,
+        ),
+    ]
+    return [(head, cell) for head, cell, told in columns if told]
 
 
 def _fitting(name: str, room: int) -> str:
@@ -233,19 +254,6 @@ def _fitting(name: str, room: int) -> str:
     kept = max(room - 1, 2)
     end = min(NAMES_END, kept // 2)
     return name if len(name) <= room else f"{name[: kept - end]}…{name[-end:]}"
-
-
-def _all_runs(row: SecretRow) -> str:
-    if row.all_runs is None:
-        return "[red]-[/red]"
-    return f"[red]{row.all_runs:.1e}[/red]" if row.all_runs > row.target else f"{row.all_runs:.1e}"
-
-
-def _cell(rank: int | None, bits: float | None, extracted: bool | None) -> str:
-    if rank is None or bits is None:
-        return "[dim]-[/dim]"
-    text = f"{rank} ({bits:.1f})"
-    return f"[red]OUT[/red] {text}" if extracted else text
 
 
 AS_WELL = 0.95

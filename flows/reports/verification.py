@@ -34,18 +34,13 @@ def verdict(verification: Verification) -> list[str]:
         )
     if unsure := verification.confirmed(NOT_SURE):
         lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
-    lines += _over_all_runs(verification)
-    if verification.chain:
-        lines.append(verification.chain)
-    if verification.signature:
-        unchecked = verification.signature.startswith("NOT")
-        lines.append(f"WARNING: {verification.signature}" if unchecked else verification.signature)
-    if verification.approval:
-        unchecked = verification.approval.startswith("NOT")
-        lines.append(f"WARNING: {verification.approval}" if unchecked else cell(verification.approval))
-    if verification.audit:
-        warned = verification.refuted or "NOT" in verification.audit
-        lines.append(f"WARNING: {cell(verification.audit)}" if warned else cell(verification.audit))
+    lines += [*_over_all_runs(verification), verification.chain]
+    signature, approval, audit = verification.signature, verification.approval, verification.audit
+    lines.append(_said(signature, signature.startswith("NOT")))
+    lines.append(
+        _said(approval if approval.startswith("NOT") else _cell_of(approval), approval.startswith("NOT"))
+    )
+    lines.append(_said(_cell_of(audit), verification.refuted or "NOT" in audit))
     if facts.training.started_from:
         lines.append(
             f"continues from the model of run {facts.training.started_from[:12]}: the promise for the model "
@@ -66,11 +61,19 @@ def verdict(verification: Verification) -> list[str]:
             "its prior; what the search did not find is not covered"
         )
         shown = verification.redaction or "NOT CHECKED whether an example holds a redacted value"
-        lines.append(f"WARNING: {shown}" if shown.startswith("NOT") else shown)
+        lines.append(_said(shown, shown.startswith("NOT")))
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
     lines.append(f"not checked, as nothing in a certificate can show it: {', '.join(verification.unchecked)}")
-    return lines
+    return [line for line in lines if line]
+
+
+def _said(text: str, warn: bool) -> str:
+    return f"WARNING: {text}" if text and warn else text
+
+
+def _cell_of(text: str) -> str:
+    return cell(text) if text else ""
 
 
 def render_verdict(verification: Verification, console: Console) -> None:

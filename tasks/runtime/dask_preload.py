@@ -6,7 +6,7 @@ dask worker tls://scheduler.example.com:8786 --nthreads 1 --preload tasks.runtim
 import os
 
 from tasks.runtime.environment import prepare_environment
-from tasks.runtime.error_logging import one_line_errors
+from tasks.runtime.json_logs import one_line_errors
 
 place = prepare_environment()
 one_line_errors()

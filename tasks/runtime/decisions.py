@@ -1,7 +1,7 @@
 """Decisions on a version, by a reviewer, an audit or the watch: written to the registry, and the alias moved.
 
 The order makes a kill at any point harmless. The home notes first what will be promoted and what was before
-(`promotions`), then the registry gets the signed tags, and the alias moves last. `finish_decisions` completes a
+(`Promotion`), then the registry gets the signed tags, and the alias moves last. `finish_decisions` completes a
 killed decision if all its tags were written; else it restores the earlier state.
 """
 
@@ -27,13 +27,14 @@ from tasks.runtime.approvals import (
     SIGNATURE,
     SIGNED,
     WHY,
+    Promotion,
     approved_since,
     check_approval,
+    last_promotion,
     note_last,
     signature,
 )
 from tasks.runtime.environment import home
-from tasks.runtime.promotions import Promotion, last_promotion
 from tasks.runtime.tracking import tracker
 from tasks.runtime.trust import trust_root
 from tasks.runtime.versions import CHAMPION, DIGEST, STATUS, find_version

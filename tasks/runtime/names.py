@@ -1,10 +1,11 @@
-"""What flows give to Prefect: what a run is called in its UI, and the task runner that HUSH_RUNNER names.
+"""What flows give to Prefect: what a run is called in its UI, the task runner that HUSH_RUNNER names, and ears.
 
 @flow(flow_run_name=named("train"), task_runner=ChosenRunner())
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -36,3 +37,38 @@ class ChosenRunner(ThreadPoolTaskRunner[Any]):
         from tasks.runtime.dask_cluster import dask_runner  # an optional extra
 
         return dask_runner(chosen)
+
+
+PAUSE = 10.0
+"""Seconds, as Prefect's own."""
+
+
+def keep_listening() -> None:
+    """Hear *Cancel* and *Suspend* in this process from now on, however long Prefect's server is away.
+
+    Prefect's runner, and the process of a run, hear of both by a stream of events, and where that breaks they ask
+    every ten seconds. After three questions in a row that nobody answered they stop asking for good: a quarter of
+    an hour with the retries that hush sets. So they do after one answer that is no server's: the 404 or the login
+    page of a proxy. Prefect has no setting for that but one that kills what runs. So here the loop that asks is
+    begun again. Seen in Prefect 3.8.8. A worker of Prefect's own is another program: restart it after such an
+    outage."""
+    import httpx
+    from prefect._internal import observers
+    from prefect.exceptions import PrefectException
+
+    ask = observers.critical_service_loop
+    if hasattr(ask, "prefects_own"):
+        return
+
+    async def asked_for_good(*given: Any, **named: Any) -> None:
+        while True:
+            try:
+                return await ask(*given, **named)
+            except RuntimeError as error:
+                if "error threshold" not in str(error):  # what it says after three failures
+                    raise
+            except (httpx.HTTPStatusError, PrefectException, ValueError):  # ValueError: no JSON, or another's
+                await asyncio.sleep(named.get("interval", PAUSE))
+
+    asked_for_good.prefects_own = ask  # type: ignore[attr-defined]
+    observers.critical_service_loop = asked_for_good

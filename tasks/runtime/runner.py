@@ -7,14 +7,15 @@ computes a part changes nothing. docs/running.md says what runs where, and who c
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hush_core.mapping import parts_by
 from tasks.runtime.steps import STOPPING, Step, step
-from tasks.runtime.turns import turn_given_away
 
 if TYPE_CHECKING:
     from prefect.futures import PrefectFuture
@@ -95,3 +96,34 @@ class Batch:
 def work_out(batch: Batch) -> list[Any]:
     """What the function gives for each part, in a worker."""
     return [batch.function(part) for part in batch.parts]
+
+
+_TURN = threading.Lock()
+"""Of threads that each do a job of their own, one at a time works in this process. Loading a model sets switches of
+the whole process (transformers makes it empty first, under a default device). What takes long is training, in a
+process of its own: who waits for it gives the turn away."""
+_HELD = threading.local()
+
+
+@contextmanager
+def own_turn() -> Iterator[None]:
+    """Held while a thread works."""
+    with _TURN:
+        _HELD.here = True
+        try:
+            yield
+        finally:
+            _HELD.here = False
+
+
+@contextmanager
+def turn_given_away() -> Iterator[None]:
+    """For a wait: others work meanwhile. Nothing where this thread took no turn."""
+    if not getattr(_HELD, "here", False):
+        yield
+        return
+    _TURN.release()
+    try:
+        yield
+    finally:
+        _TURN.acquire()

@@ -11,9 +11,8 @@ from signing_keys import write_pair
 
 from flows import doctor
 from flows.doctor import KNOWN, examine
-from tasks.runtime.approvals import note_last
+from tasks.runtime.approvals import Promotion, note_last
 from tasks.runtime.environment import Home
-from tasks.runtime.promotions import Promotion
 from tasks.runtime.webhook import Message
 
 

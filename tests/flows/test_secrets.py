@@ -8,7 +8,7 @@ import pytest
 from jobs import Job, git, states
 from rich.console import Console
 
-from flows.reports.why import render_reasons, why_at
+from flows.reports.decide import render_reasons, why_at
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def test_of_another_home_without_a_trust_root_nothing_is_decided(register, monke
 def test_the_job_of_a_config_is_watched_and_audited_and_so_is_what_this_home_promoted(
     register, monkeypatch, tmp_path
 ):
-    from tasks.runtime.promotions import promotions
+    from tasks.runtime.approvals import promotions
 
     (tmp_path / "job.yaml").write_text(
         f"version: 1\nrepos: [{{path: {tmp_path}}}]\n"

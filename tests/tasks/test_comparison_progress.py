@@ -6,7 +6,7 @@ import pytest
 from template import copy_tracker
 
 from tasks import comparison_progress
-from tasks.comparison_progress import shown
+from tasks.publish_comparison import shown
 from tasks.runtime.tracking import log_run, tracker
 
 

@@ -3,8 +3,8 @@
 import polars as pl
 
 from hush_core.config import parse_config
-from tasks.foreseen import foresee_signal
 from tasks.runtime.store import open_store
+from tasks.weighing import foresee_signal
 
 NOTHING = {"redacted_secrets": 0, "left_out_secrets": 0, "left_out_examples": 0, "redacted_places": 0}
 

@@ -2,7 +2,7 @@
 
 import frozen_certificates
 
-from tasks.run_numbers import certified_bounds
+from tasks.description import certified_bounds
 
 
 def test_a_value_that_is_redacted_in_one_version_and_learned_in_the_next_is_neither_new_nor_gone(tmp_path):

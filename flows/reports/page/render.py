@@ -17,8 +17,7 @@ from importlib.resources import files
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from flows.reports.page.document import PageDocument, verdict, worst
-from flows.reports.page.states import STATES, WIDTH, Axis, share, state_of
+from flows.reports.page.document import STATES, WIDTH, Axis, PageDocument, share, state_of, verdict, worst
 from hush_core.figures.names import METHOD_LABELS, short_name
 
 PICTURES = {

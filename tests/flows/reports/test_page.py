@@ -10,12 +10,11 @@ import pytest
 from pages import STATED, document, rows
 
 from flows.reports.audit import markdown
-from flows.reports.page.document import SHOWN, PageDocument, verdict, with_audit
+from flows.reports.page.document import SHOWN, Axis, PageDocument, state_of, verdict, with_audit
 from flows.reports.page.render import render
-from flows.reports.page.states import Axis, state_of
 from hush_core.auditing.document import AttackFacts, AuditDocument
 from tasks.against import AgainstChampion, SecretChanges
-from tasks.run_numbers import secret_changes
+from tasks.description import secret_changes
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 

@@ -35,7 +35,7 @@ from hush_core.training.meeting import raise_failure
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
 from hush_core.training.worker import _meet
-from tasks.hosts import training_hosts
+from tasks.reachable import training_hosts
 
 SCRIPT = Path(__file__).with_name("test_processes.py")
 ROUNDS = 12

@@ -10,10 +10,9 @@ from versions import decided, killed_at
 
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime import approvals, decisions, webhook
-from tasks.runtime.approvals import AT, REFUTED, REJECTED, check_approval, check_last
+from tasks.runtime.approvals import AT, REFUTED, REJECTED, check_approval, check_last, last_promotion
 from tasks.runtime.decisions import decide, finish_decisions, standing, withdraw
 from tasks.runtime.environment import home
-from tasks.runtime.promotions import last_promotion
 from tasks.runtime.versions import find_version
 
 

@@ -14,8 +14,8 @@ from fresh_process import environment
 from small_disk import small_disk
 
 from tasks.runtime import full_disk
-from tasks.runtime.error_logging import _OneLine
 from tasks.runtime.full_disk import is_full
+from tasks.runtime.json_logs import _OneLine
 from tasks.runtime.store import Store
 
 WORK = """

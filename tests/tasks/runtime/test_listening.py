@@ -11,7 +11,7 @@ from prefect._internal import observers
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from waiting import PATIENCE
 
-from tasks.runtime.listening import keep_listening
+from tasks.runtime.names import keep_listening
 
 RUN = uuid.uuid4()
 CANCELLING = {
@@ -64,7 +64,7 @@ def test_it_hears_after_an_outage_that_ends_prefects_own_asking(busy, monkeypatc
     ask = observers.critical_service_loop  # another test of this process may have begun a runner
     monkeypatch.setattr(observers, "critical_service_loop", getattr(ask, "prefects_own", ask))
     told, deaf = asyncio.run(heard())
-    assert deaf and not told, "Prefect asks on by itself: tasks/runtime/listening.py is not needed any more"
+    assert deaf and not told, "Prefect asks on by itself: keep_listening is not needed any more"
     keep_listening()
     keep_listening()
     busy.left = 20

@@ -19,9 +19,8 @@ from local_servers import free_port, serving, stop
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import PATIENCE, until
 
-from flows.metrics import AT_ONCE
+from flows.metrics import AT_ONCE, WorkerMetrics
 from tasks.runtime.environment import Home
-from tasks.runtime.metrics import WorkerMetrics
 
 LOGIN = "hush:passw0rd"
 RUNS = {("train", "RUNNING"): 1, ("train", "SCHEDULED"): 3, ("review", "PAUSED"): 2}
