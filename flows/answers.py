@@ -1,4 +1,4 @@
-"""The answer of a job that ran before and of which nothing has changed, found before any server starts.
+"""The answers of what ran before and of which nothing has changed, found before any server starts.
 
 `hush run` on unchanged input would start Prefect, ask for the result of every step, and register nothing. So the
 printed report is kept, and printed again if nothing that it depends on has changed:
@@ -9,6 +9,9 @@ printed report is kept, and printed again if nothing that it depends on has chan
 
 Otherwise the flow runs, which knows why. A named Prefect server gets a completed flow run in the state Cached.
 
+Commands that look and train nothing are answered in the same way, if the files that they wrote are still what they
+were. Else they run as a flow of Prefect where a server is named, or as steps of this process.
+
 Kept under HUSH_HOME/store/answers, named by a keyed hash.
 """
 
@@ -16,14 +19,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from flows import command_line
 from flows.reports.job_report import Report
 from hush_core.config import ByteGptModel, HushConfig
-from hush_core.files import write_whole
+from hush_core.files import file_sha256, private_folder, write_whole
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, canonical_json, open_store, refs_in
 from tasks.runtime.trust import signing_key
@@ -31,7 +37,10 @@ from tasks.sources import Sources, sources
 from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered, tracker_is_own
 
 if TYPE_CHECKING:
+    from flows.reports.plan_report import PlanReport
+    from hush_core.config import Changes
     from tasks.outcome import Outcome
+    from tasks.publish_secrets import Summary
 
 PACKAGES = ("flows", "tasks", "hush_core")
 INSTALLED = (".dist-info", ".egg-info")
@@ -58,9 +67,7 @@ def find_answer(config: HushConfig, run_name: str = "train") -> Report | None:
         return None
     if _refuted(Path(kept.report.certificate_dir)):
         return None
-    if config.promise and any_refuted():
-        return None
-    if not note_answered("train", run_name):
+    if (config.promise and any_refuted()) or not note_answered("train", run_name):
         return None
     return kept.report.model_copy(update={"reused": True})
 
@@ -73,9 +80,8 @@ def keep_answer(config: HushConfig, outcome: Outcome, report: Report) -> None:
     if outcome.extracted.commits != {label: home().fingerprint(c) for label, c in now.revisions.items()}:
         return
     refs = tuple(dict.fromkeys(refs_in(TypeAdapter(type(outcome)).dump_python(outcome, mode="json"))))
-    file = _file(config, now)
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    write_whole(file, Answer(report=report, refs=refs).model_dump_json().encode())
+    file, answer = _file(config, now), Answer(report=report, refs=refs)
+    write_whole(private_folder(file.parent) / file.name, answer.model_dump_json().encode())
 
 
 def _refuted(certificate: Path) -> bool:
@@ -135,3 +141,72 @@ def _software() -> list[Any]:
 def _stamp(path: Path) -> tuple[int, int]:
     said = path.stat()
     return said.st_size, said.st_mtime_ns
+
+
+class Look(BaseModel):
+    """A result, and the SHA-256 of the files that it wrote."""
+
+    result: Any
+    files: dict[str, str]
+
+
+def secrets_of(config: HushConfig, config_file: str, baseline: str | None, out: str | None) -> Summary:
+    """The result of `hush secrets`; `config`: the file as it was read and checked."""
+    from tasks.publish_secrets import Summary
+
+    by = (config_file, baseline and file_sha256(Path(baseline)), out)
+    ways = "flows.secrets:secrets", "flows.extraction:find_secrets"
+    arguments = (config_file, baseline, out)
+    return _looked(config, "secrets", by, Summary, ways, arguments, lambda summary: summary.files.values())
+
+
+def plan_report_of(config: HushConfig, config_file: str, changes: Changes, *asked: Any) -> PlanReport:
+    """The result of `hush plan`; `config`: the file with its changes, as it was read and checked. `asked`: sweep,
+    noise and folder, as of the flow."""
+    from flows.reports.plan_report import PlanReport
+
+    def written(report: PlanReport) -> Iterable[Path]:
+        return (path for path in Path(report.published.folder).iterdir() if path.is_file())
+
+    ways = "flows.plan:plan", "flows.planning:planned"
+    arguments = (config_file, changes, *asked)
+    return _looked(config, "plan", (config_file, *asked), PlanReport, ways, arguments, written)
+
+
+def _looked(
+    config: HushConfig,
+    command: str,
+    by: tuple[Any, ...],
+    kind: type[Any],
+    ways: tuple[str, str],
+    arguments: tuple[Any, ...],
+    written: Callable[[Any], Iterable[Path]],
+) -> Any:
+    """What the command gave before, or what its flow gives, which is kept. `by`: what it is kept by, the config's
+    file first. `ways`: the flow, and the function that it calls, where no orchestrator is needed. `written`: the
+    files of a result."""
+    file, adapter = answer_file(config, sources(config), command, *by), TypeAdapter(kind)
+    known = _kept(file, adapter)
+    if known is not None and note_answered(command, f"{command} {Path(by[0]).stem}"):
+        return known
+    served = command_line.needs_orchestrator()
+    with command_line.owned() if served else command_line.without_orchestrator(command):
+        result = resolve_name(ways[0] if served else ways[1])(*arguments)
+    if answer_file(config, sources(config), command, *by) == file:  # no commit has moved meanwhile
+        files = {str(path): file_sha256(path) for path in written(result)}
+        body = Look(result=adapter.dump_python(result, mode="json"), files=files)
+        write_whole(private_folder(file.parent) / file.name, body.model_dump_json().encode())
+        if _kept(file, adapter) != result:  # a number that JSON does not have
+            file.unlink()
+    return result
+
+
+def _kept(file: Path, adapter: TypeAdapter[Any]) -> Any:
+    """The result of a file, if all that it wrote is there unchanged; else None."""
+    try:
+        known = Look.model_validate_json(file.read_bytes())
+        if all(file_sha256(Path(path)) == sha256 for path, sha256 in known.files.items()):
+            return adapter.validate_python(known.result)
+    except (OSError, ValidationError):
+        pass
+    return None

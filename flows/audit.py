@@ -17,8 +17,8 @@ from prefect.cache_policies import NO_CACHE
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
-from flows.reports.audit import markdown
 from flows.reports.page.publish import publish_audit
+from flows.reports.verification import audit_page
 from flows.review import check_registered
 from hush_core import figures
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument
@@ -182,7 +182,7 @@ def publish(
             (Path(out) / AUDIT).write_bytes(document.to_bytes())
     rows = store.read_frame(tested.table).to_dicts()
     publish_audit(model_uri, document, rows)
-    page = markdown(document, rows)
+    page = audit_page(document, rows)
     create_markdown_artifact(page, key="hush-audit", description=f"audit of {model_uri}")
     if document.outcome == REFUTED:
         raise VerificationError([f"{model_uri}: {document.in_words()}"])

@@ -220,10 +220,9 @@ def progress() -> Progress:
 
 
 @contextmanager
-@contextmanager
 def owned() -> Iterator[None]:
-    """A server is started if a flow needs one, once all checks without it have passed. What is started in
-    here carries this process's mark from its first moment: a later command sees who died."""
+    """A server is started if a flow needs one, once every check that does not need it has passed. What is started
+    in here carries this process's mark from its first moment: a later command sees who died."""
     from tasks.runtime.embedded_server import start_server
 
     start_server()

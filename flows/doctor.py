@@ -52,7 +52,7 @@ LATE = timedelta(hours=2)
 
 def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]:
     """Every mistake that is found, in words; `config_file`: checked too, with its schedule."""
-    for check in (_home, _variables, _schedule, _packages, _git, _keys):
+    for check in (_files, _variables, _schedule, _packages, _git):
         yield from check(place)
     there = (check_disk, check_tracker) if place.root.is_dir() else ()  # a first command makes it
     for ask in (
@@ -104,23 +104,19 @@ def _refusal(ask: Callable[[], object]) -> Iterator[HushError]:
         yield error
 
 
-def _home(place: Home) -> Iterator[HushError]:
-    for folder in (place.root, place.keys, place.store):
-        if not folder.is_dir():
-            continue
-        said = folder.stat()
-        if said.st_uid != os.getuid():
+def _files(place: Home) -> Iterator[HushError]:
+    for folder in filter(Path.is_dir, (place.root, place.keys, place.store)):
+        if folder.stat().st_uid != os.getuid():
             yield InputError(str(folder), "belongs to another user", f"sudo chown -R {os.getuid()} {folder}")
-        if mode := stat.S_IMODE(said.st_mode) & 0o077:
+        if mode := _open_to_others(folder):
             yield InputError(str(folder), f"is open to others ({mode:03o})", f"chmod 700 {folder}")
-
-
-def _keys(place: Home) -> Iterator[HushError]:
-    files = [path for path in place.keys.glob("*") if path.is_file()] if place.keys.is_dir() else []
-    for file in files:
-        public = file.name == "trust.pem"
-        if not public and (mode := stat.S_IMODE(file.stat().st_mode) & 0o077):
+    for file in filter(Path.is_file, place.keys.glob("*")):
+        if file.name != "trust.pem" and (mode := _open_to_others(file)):  # which is public
             yield InputError(str(file), f"is a key, and open to others ({mode:03o})", f"chmod 600 {file}")
+
+
+def _open_to_others(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode) & 0o077
 
 
 def _variables(place: Home) -> Iterator[HushError]:

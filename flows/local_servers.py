@@ -43,20 +43,16 @@ def start_servers(
 ) -> None:
     """Start what the environment does not name, and put its address there. `postgres_port`: where PostgreSQL
     listens, which then holds the databases of both; None: SQLite does."""
-    own: list[str] = []
-    wanted = {
-        "prefect": not environment.get("PREFECT_API_URL"),
-        "mlflow": environment.get("MLFLOW_TRACKING_URI", "").startswith("sqlite:"),
-    }
-    databases: dict[str, str] = {}
-    if postgres_port is not None and any(wanted.values()):
-        databases = start_postgres(children, home, environment, postgres_port)
-    if wanted["prefect"]:
-        _start_prefect(children, home, environment, prefect_port, databases.get("prefect"))
-        own.append("PREFECT_API_URL")
-    if wanted["mlflow"]:
-        _start_mlflow(children, home, environment, mlflow_port, databases.get("mlflow"))
+    own = ["PREFECT_API_URL"] if not environment.get("PREFECT_API_URL") else []
+    if environment.get("MLFLOW_TRACKING_URI", "").startswith("sqlite:"):
         own.append("MLFLOW_TRACKING_URI")
+    databases: dict[str, str] = {}
+    if postgres_port is not None and own:
+        databases = start_postgres(children, home, environment, postgres_port)
+    if "PREFECT_API_URL" in own:
+        _start_prefect(children, home, environment, prefect_port, databases.get("prefect"))
+    if "MLFLOW_TRACKING_URI" in own:
+        _start_mlflow(children, home, environment, mlflow_port, databases.get("mlflow"))
     environment[OWN_SERVERS] = " ".join(own)
 
 

@@ -24,18 +24,18 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-import requests
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from hush_core.errors import InputError
+from tasks.reachable import ask, orchestrator_login
 from tasks.runtime.environment import Home, prepare_environment
 
 FLOWS = ("train", "plan", "rehearse", "compare", "secrets", "review", "audit", "watch")
 WAITING, RUNNING, PAUSED = ("SCHEDULED", "PENDING"), ("RUNNING", "CANCELLING"), ("PAUSED",)
 FRESH = 60.0
 """Seconds since its last row for which a training counts as continuing."""
-TIMEOUT = 5.0
 
 
 class WorkerMetrics(Collector):
@@ -112,7 +112,7 @@ class WorkerMetrics(Collector):
             for flow in FLOWS:
                 for state, types in (("waiting", WAITING), ("running", RUNNING), ("paused", PAUSED)):
                     runs.add_metric((flow, state), _count(url, flow, types))
-        except (requests.RequestException, ValueError):
+        except (InputError, ValueError, TypeError):
             answers = 0
         yield GaugeMetricFamily("hush_orchestrator_up", "Whether Prefect's server answers", answers)
         if answers:
@@ -131,15 +131,11 @@ def _count(url: str, flow: str, types: tuple[str, ...]) -> int:
     due: dict[str, Any] = {"state": {"type": {"any_": list(types)}}}
     if types == WAITING:  # a schedule makes its runs days ahead
         due["next_scheduled_start_time"] = {"before_": datetime.now(UTC).isoformat()}
-    user, _, password = os.environ.get("PREFECT_API_AUTH_STRING", "").partition(":")
-    answer = requests.post(
-        f"{url.rstrip('/')}/flow_runs/count",
-        json={"flow_runs": due, "flows": {"name": {"any_": [flow]}}},
-        auth=(user, password) if user else None,
-        timeout=TIMEOUT,
-    )
-    answer.raise_for_status()
-    return int(answer.json())
+    body = {"flow_runs": due, "flows": {"name": {"any_": [flow]}}}
+    status, answer = ask("PREFECT_API_URL", f"{url.rstrip('/')}/flow_runs/count", orchestrator_login(), body)
+    if status != 200:
+        raise ValueError(f"status {status}")
+    return int(json.loads(answer))
 
 
 HOST = "127.0.0.1"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,11 +61,36 @@ def verify_registered(
     OlderSchema: an older hush certified it, and its files are as they were; it says if an audit refuted it.
     VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a full
     disk) is raised as another error: no model is taken out of service for it."""
+    trust = trust or trust_root()
+    with _blamed(model_uri, into, trust):
+        entry = find_version(model_uri)
+        certificate_dir, model_dir = download_certificate(model_uri, into), model_files(model_uri, into)
+        document = certificate_dir / "certificate.json"
+        if not document.is_file() or file_sha256(document) != entry.tags.get(DIGEST):
+            raise VerificationError(
+                [f"{model_uri}: certificate.json is not the one whose digest was registered"]
+            )
+        verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
+        if chained:
+            verification = after_earlier_versions(verification, model_uri, into / "earlier")
+        if audited:
+            verification = with_audit(verification, entry)
+        root = model_dir.parent
+        signed = check_signature(verification.certificate, root / certificate_dir.name, trust, whole=root)
+        verification = replace(verification, signature=signed)
+        if model_uri.endswith(f"@{CHAMPION}"):
+            verification = replace(verification, approval=_approval(entry, verification, trust))
+        return verification, f"{directory_sha256(certificate_dir)} {directory_sha256(root)}"
+
+
+@contextmanager
+def _blamed(model_uri: str, into: Path, trust: TrustRoot | None) -> Iterator[None]:
+    """Of what fails in here, what came of an older hush or of this machine is raised as that."""
     try:
         try:
-            return _verified(model_uri, into, progress, chained, audited, trust)
+            yield
         except OlderSchema:
-            raise _of_an_older_hush(model_uri, into, trust or trust_root()) from None
+            raise _of_an_older_hush(model_uri, into, trust) from None
     except VerificationError as error:
         if (trouble := own_trouble(error)) is not None:
             raise trouble from error
@@ -93,35 +120,6 @@ def own_trouble(error: BaseException | None) -> OSError | None:
             return error
         error = error.__cause__ or error.__context__
     return None
-
-
-def _verified(
-    model_uri: str,
-    into: Path,
-    progress: Progress | None,
-    chained: bool,
-    audited: bool,
-    trust: TrustRoot | None,
-) -> tuple[Verification, str]:
-    trust = trust or trust_root()
-    entry = find_version(model_uri)
-    tag = entry.tags.get(DIGEST)
-    certificate_dir = download_certificate(model_uri, into)
-    model_dir = model_files(model_uri, into)
-    document = certificate_dir / "certificate.json"
-    if not document.is_file() or file_sha256(document) != tag:
-        raise VerificationError([f"{model_uri}: certificate.json is not the one whose digest was registered"])
-    verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
-    if chained:
-        verification = after_earlier_versions(verification, model_uri, into / "earlier")
-    if audited:
-        verification = with_audit(verification, entry)
-    root = model_dir.parent
-    signed = check_signature(verification.certificate, root / certificate_dir.name, trust, whole=root)
-    verification = replace(verification, signature=signed)
-    if model_uri.endswith(f"@{CHAMPION}"):
-        verification = replace(verification, approval=_approval(entry, verification, trust))
-    return verification, f"{directory_sha256(certificate_dir)} {directory_sha256(model_dir.parent)}"
 
 
 def certificate_digest(folder: Path) -> str:

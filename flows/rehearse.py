@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from prefect import flow
@@ -23,8 +24,17 @@ from tasks.extraction import Extracted
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
-from tasks.publish_rehearsal import LossOfRuns, publish_rehearsal
-from tasks.rehearse import Priced, Stage, cast_stand_ins, loss_of, play_point, start_loss, time_rounds
+from tasks.rehearse import (
+    LossOfRuns,
+    Priced,
+    Stage,
+    cast_stand_ins,
+    loss_of,
+    play_point,
+    publish_rehearsal,
+    start_loss,
+    time_rounds,
+)
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
@@ -93,18 +103,19 @@ def rehearse(
     config, extracted = settled.config, settled.extracted
     if not config.mechanism.makes_noise:
         return nothing_to_rehearse(config, extracted, folder)
-    stage = set_stage(config, extracted)
-    search = open_search(config, extracted, stage, effort)
-    play_all(search, config, extracted, stage, effort.trials)
-    play_finalists(search, config, extracted, stage)
+    theatre = Theatre(config, extracted, set_stage(config, extracted))
+    search = theatre.open_search(effort)
+    theatre.play_all(search, effort.trials)
+    theatre.play_finalists(search)
     best = search.recommended()
-    by_runs = play_by_runs(best, config, extracted, stage)
-    gained = None if best is None else start_loss(stage) - best.mean
+    by_runs = [] if best is None else theatre.play_by_runs(best)
+    gained = None if best is None else start_loss(theatre.stage) - best.mean
     taken = None if best is None else taken_point(asked, config, best.point, gained)
-    published = publish_rehearsal(
-        config, search.tried(), best, search.space, by_runs, stage.start.unit, folder, str(config_file), taken
+    unit = theatre.stage.start.unit
+    published = publish_rehearsal(config, search, by_runs, unit, folder, str(config_file), taken)
+    report = build_report(
+        config, extracted, theatre.stage, search, by_runs, published, gained=gained, taken=taken
     )
-    report = build_report(config, extracted, stage, search, by_runs, published, gained=gained, taken=taken)
     create_markdown_artifact(markdown(report), key="hush-rehearsal", description="predicted loss by plan")
     return report
 
@@ -137,123 +148,109 @@ def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
     return Stage(roles=roles, start=start, lora=lora)
 
 
-def open_search(config: HushConfig, extracted: Extracted, stage: Stage, effort: Effort) -> Search:
-    """The study of this job, on disk: new, or as an earlier command left it."""
-    store = open_store()
-    question = config.model_dump(mode="json", include={"weights", "method", "train"})
-    budget = effort.model_dump(exclude={"trials"})
-    key = content_key(
-        "rehearse",
-        STUDY_VERSION,
-        extracted.edges,
-        extracted.secrets,
-        extracted.n_examples,
-        stage,
-        question,
-        budget,
-    )
-    folder = store.work_dir(f"rehearsal-{key[:40]}")
-    kept = folder / "space.json"
-    if kept.is_file():
-        space = Space.model_validate_json(kept.read_bytes())
-    else:
-        space = space_of(config, budget_of(config, stage, effort), sweep=effort.sweep)
-        write_whole(kept, space.model_dump_json().encode())
-    return Search(folder / "study.db", space, seed=SEED)
+@dataclass(frozen=True)
+class Theatre:
+    """What every point of a job is rehearsed with."""
 
+    config: HushConfig
+    extracted: Extracted
+    stage: Stage
 
-def budget_of(config: HushConfig, stage: Stage, effort: Effort) -> Budget:
-    train = config.train
-    if effort.minutes is not None:
-        rate = train.learning_rate if isinstance(train.learning_rate, float) else min(train.learning_rate)
-        cost = time_rounds(stage, train.model_copy(update={"learning_rate": rate}))
-        return Budget(seconds=60 * effort.minutes, cost=cost)
-    drawn = train.rounds * (train.batch + (train.untagged_batch or 0))
-    return Budget(examples=float(drawn if effort.examples is None else effort.examples))
+    def open_search(self, effort: Effort) -> Search:
+        """The study of this job, on disk: new, or as an earlier command left it."""
+        question = self.config.model_dump(mode="json", include={"weights", "method", "train"})
+        tables = (self.extracted.edges, self.extracted.secrets, self.extracted.n_examples)
+        budget = effort.model_dump(exclude={"trials"})
+        key = content_key("rehearse", STUDY_VERSION, *tables, self.stage, question, budget)
+        folder = open_store().work_dir(f"rehearsal-{key[:40]}")
+        kept = folder / "space.json"
+        if kept.is_file():
+            space = Space.model_validate_json(kept.read_bytes())
+        else:
+            space = space_of(self.config, self.budget(effort), sweep=effort.sweep)
+            write_whole(kept, space.model_dump_json().encode())
+        return Search(folder / "study.db", space, seed=SEED)
 
+    def budget(self, effort: Effort) -> Budget:
+        train = self.config.train
+        if effort.minutes is not None:
+            rate = train.learning_rate if isinstance(train.learning_rate, float) else min(train.learning_rate)
+            cost = time_rounds(self.stage, train.model_copy(update={"learning_rate": rate}))
+            return Budget(seconds=60 * effort.minutes, cost=cost)
+        drawn = train.rounds * (train.batch + (train.untagged_batch or 0))
+        return Budget(examples=float(drawn if effort.examples is None else effort.examples))
 
-def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: Stage, trials: int) -> None:
-    log = get_run_logger()
-    while (begun := search.next(trials)) is not None:
-        trial, point = begun
-        priced = price(config, extracted, point)
-        if isinstance(priced, str):
-            search.refuse(trial, priced)
-            log.info("%d of %d: refused: %s", len(search.tried()), trials, priced)
-            continue
-        facts = {
-            "noise_multiplier": priced.noise_multiplier,
-            "distinct": priced.distinct,
-            "retained": priced.retained,
-        }
-        settings = point.applied_to(config).train
+    def price(self, point: Changes) -> Priced | str:
+        """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
+        here = point.applied_to(self.config)
         try:
-            played = play_point(
-                stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
+            weighed: Weighed = weigh_examples(**self.extracted.graph, settings=weight_settings(here))
+            if weighed.largest_batch < here.train.batch:
+                return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
+            noise = estimate_noise(
+                weighed.weights, self.extracted.edges, self.extracted.secrets, rounds=here.train.rounds,
+                expected_batch=here.train.batch, method=here.method, in_all=here.rounds_in_all,
+                mechanism=here.mechanism,
+            )  # fmt: skip
+        except HushError as error:
+            return refusal(error)
+        sigma, distinct = noise.noise_multiplier, noise.distinct
+        return Priced(
+            weights=weighed.weights, noise_multiplier=sigma, distinct=distinct, retained=weighed.retained
+        )
+
+    def play_all(self, search: Search, trials: int) -> None:
+        log = get_run_logger()
+        while (begun := search.next(trials)) is not None:
+            trial, point = begun
+            priced = self.price(point)
+            if isinstance(priced, str):
+                search.refuse(trial, priced)
+                log.info("%d of %d: refused: %s", len(search.tried()), trials, priced)
+                continue
+            facts = priced.model_dump(include={"noise_multiplier", "distinct", "retained"})
+            settings = point.applied_to(self.config).train
+            try:
+                played = play_point(
+                    self.stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
+                )
+            except HushError as error:  # noise too large for the grid of a release, say
+                search.refuse(trial, refusal(error))
+                continue
+            search.end(trial, played, facts)
+            log.info("%d of %d: %s", len(search.tried()), trials, in_words(search.tried()[-1]))
+
+    def play_finalists(self, search: Search) -> None:
+        """Play the best again with other draws, and compare their means."""
+        for one in search.finalists(FINALISTS):
+            if len(one.again) >= AGAIN:
+                continue
+            priced, settings = self.price(one.point), one.point.applied_to(self.config).train
+            others = (
+                play_point(self.stage, priced, settings, lambda *_: False, SEED + n).loss
+                for n in range(1, AGAIN + 1)
             )
-        except HushError as error:  # noise too large for the grid of a release, say
-            search.refuse(trial, refusal(error))
-            continue
-        search.end(trial, played, facts)
-        log.info("%d of %d: %s", len(search.tried()), trials, in_words(search.tried()[-1]))
+            search.played_again(one, [float("inf") if loss is None else loss for loss in others])
 
+    def play_by_runs(self, best: Tried) -> list[LossOfRuns]:
+        """The best point at the noise that so many runs need to keep every target together."""
+        here, priced, log = best.point.applied_to(self.config), self.price(best.point), get_run_logger()
 
-def play_finalists(search: Search, config: HushConfig, extracted: Extracted, stage: Stage) -> None:
-    """Play the best again with other draws, and compare their means."""
-    for one in search.finalists(FINALISTS):
-        if len(one.again) >= AGAIN:
-            continue
-        priced = price(config, extracted, one.point)
-        settings = one.point.applied_to(config).train
-        others = [
-            play_point(stage, priced, settings, lambda *_: False, SEED + n).loss for n in range(1, AGAIN + 1)
+        def loss(sigma: float | None) -> float | None:
+            if sigma is None:
+                return None
+            noisier = priced.model_copy(update={"noise_multiplier": sigma})
+            try:
+                return loss_of(self.stage, noisier, here.train, SEED)
+            except HushError as error:  # noise too large for the grid of a release, say
+                log.info("σ = %.3g: %s", sigma, refusal(error))
+                return None
+
+        rows = noise_by_runs(priced.weights, self.extracted.edges, here.method, self.extracted, here)
+        return [
+            LossOfRuns(**row.model_dump(), loss_anew=loss(row.anew), loss_going_on=loss(row.going_on))
+            for row in rows
         ]
-        search.played_again(one, [float("inf") if loss is None else loss for loss in others])
-
-
-def play_by_runs(
-    best: Tried | None, config: HushConfig, extracted: Extracted, stage: Stage
-) -> list[LossOfRuns]:
-    """The best point at the noise that so many runs need to keep every target together."""
-    if best is None:
-        return []
-    here, log = best.point.applied_to(config), get_run_logger()
-    priced = price(config, extracted, best.point)
-
-    def loss(sigma: float | None) -> float | None:
-        if sigma is None:
-            return None
-        noisier = priced.model_copy(update={"noise_multiplier": sigma})
-        try:
-            return loss_of(stage, noisier, here.train, SEED)
-        except HushError as error:  # noise too large for the grid of a release, say
-            log.info("σ = %.3g: %s", sigma, refusal(error))
-            return None
-
-    return [
-        LossOfRuns(**row.model_dump(), loss_anew=loss(row.anew), loss_going_on=loss(row.going_on))
-        for row in noise_by_runs(priced.weights, extracted.edges, here.method, extracted, here)
-    ]
-
-
-def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:
-    """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
-    here = point.applied_to(config)
-    try:
-        weighed: Weighed = weigh_examples(**extracted.graph, settings=weight_settings(here))
-        if weighed.largest_batch < here.train.batch:
-            return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
-        noise = estimate_noise(
-            weighed.weights, extracted.edges, extracted.secrets, rounds=here.train.rounds,
-            expected_batch=here.train.batch, method=here.method, in_all=here.rounds_in_all,
-            mechanism=here.mechanism,
-        )  # fmt: skip
-    except HushError as error:
-        return refusal(error)
-    return Priced(
-        weights=weighed.weights, noise_multiplier=noise.noise_multiplier, distinct=noise.distinct,
-        retained=weighed.retained,
-    )  # fmt: skip
 
 
 def in_words(one: Tried) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import polars as pl
 from pydantic import BaseModel
 
-from flows.sweep import Point, parameters_of, refusal
+from flows.sweep import Point, given, parameters_of
 from hush_core.config import HushConfig
 from hush_core.config.secrets import FileSecret
 from hush_core.weights import largest_batch
 from tasks.calibration import Calibrated, NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
-from tasks.runtime.steps import Running
 from tasks.runtime.store import Ref, open_store
 
 WORTH_ASKING = 0.1
@@ -77,26 +76,22 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
         change = "spread: {imports: 0}" + (f", train.batch: {batch}" if batch < train.batch else "")
         if batch:
             asked.append((change, batch, train.rounds, kept, edges))
-    running: list[tuple[str, int, int, Running[NoiseEstimate]]] = []
-    for change, batch, rounds, kept, edges in dict.fromkeys(asked):
-        in_all = config.rounds_in_all * rounds // train.rounds
-        future = estimate_noise.submit(
-            kept, edges, extracted.secrets, rounds=rounds, expected_batch=batch,
-            method=point.method, in_all=in_all, mechanism=config.mechanism,
-        )  # fmt: skip
-        running.append((change, batch, rounds, future))
+    running = [
+        (change, batch, rounds, estimate_noise.submit(
+            kept, edges, extracted.secrets, rounds=rounds, expected_batch=batch, method=point.method,
+            in_all=config.rounds_in_all * rounds // train.rounds, mechanism=config.mechanism,
+        ))
+        for change, batch, rounds, kept, edges in dict.fromkeys(asked)
+    ]  # fmt: skip
     found = []
     for change, batch, rounds, future in running:
-        result = future.result(raise_on_failure=False)
-        if not isinstance(result, NoiseEstimate):
-            refusal(result)
-            continue
-        left = share(result.noise_multiplier, batch=batch, rounds=rounds, parameters=d)
-        found.append(
-            Remedy(
-                change=change, noise_multiplier=result.noise_multiplier, expected_batch=batch, noise_share=left
+        estimate, _ = given(future, NoiseEstimate)
+        if estimate is not None:
+            sigma = estimate.noise_multiplier
+            left = share(sigma, batch=batch, rounds=rounds, parameters=d)
+            found.append(
+                Remedy(change=change, noise_multiplier=sigma, expected_batch=batch, noise_share=left)
             )
-        )  # fmt: skip
     better = [r for r in found if r.noise_share is None or now is None or r.noise_share < HELPS * now]
     return sorted(better, key=lambda r: r.noise_share or r.noise_multiplier / r.expected_batch)
 

@@ -55,19 +55,20 @@ class Verified(BaseModel):
 def verified(target: str, found: Verification, privacy: PrivacyReport | None) -> Verified:
     from flows.reports.verification import verdict
 
-    rows = found.rows.rename({"posterior": "target"}).iter_rows(named=True)
-    own = dict.fromkeys(VerifiedSecret.model_fields, True)
+    columns = [name for name in VerifiedSecret.model_fields if name != "target"]
+    rows = found.rows.select(*columns, target="posterior").iter_rows(named=True)
     told = None
     if privacy is not None:
-        table = privacy.rows.select("name", "delta", "epsilon").iter_rows(named=True)
-        told = [PrivateSecret(**row) for row in table]
+        told = [
+            PrivateSecret(**r) for r in privacy.rows.select("name", "delta", "epsilon").iter_rows(named=True)
+        ]
     return Verified(
         target=target,
         digest=found.certificate.digest,
         schema_version=found.certificate.schema_version,
         model_seen=found.model_seen,
         said=verdict(found),
-        secrets=[VerifiedSecret(**{k: v for k, v in row.items() if k in own}) for row in rows],
+        secrets=[VerifiedSecret(**row) for row in rows],
         unchecked=list(found.unchecked),
         privacy=told,
     )

@@ -218,31 +218,31 @@ def _deployments(config_file: str | None, cron: str, timezone: str) -> list[Any]
 
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits
-    one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
-    few = ConcurrencyLimitConfig(limit=SIDE_BY_SIDE, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     # a paused review holds its process for days: half of the places are not theirs
-    paused = ConcurrencyLimitConfig(limit=AT_MOST // 2, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+    one, few, paused = (
+        ConcurrencyLimitConfig(limit=most, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+        for most in (1, SIDE_BY_SIDE, AT_MOST // 2)
+    )
     # a look that is late is not made up for
     last = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
-    def deployed(flow: Any, **options: Any) -> Any:
-        about = {"name": f"hush-{flow.name}", "description": ABOUT[flow.name]}
-        return flow.to_deployment(**about, entrypoint_type=EntrypointType.MODULE_PATH, **options)
+    def deployed(flow: Any, limit: Any, given: Any = given, **options: Any) -> Any:
+        about = {"name": f"hush-{flow.name}", "description": ABOUT[flow.name], "concurrency_limit": limit}
+        return flow.to_deployment(**about, **given, entrypoint_type=EntrypointType.MODULE_PATH, **options)
 
-    def at(when: str, slug: str) -> list[Any]:
-        return [Cron(when, timezone=timezone, slug=slug)]
+    def at(when: str, slug: str) -> dict[str, Any]:
+        return {"schedules": [Cron(when, timezone=timezone, slug=slug)]}
 
-    schedules = at(cron, "retrain") if config_file else []
     return [
-        deployed(train, **given, schedules=schedules, concurrency_limit=one),
-        deployed(plan, **given, concurrency_limit=few),
-        deployed(rehearse, **given, concurrency_limit=one),
-        deployed(compare, **given, concurrency_limit=one),
-        deployed(secrets, **given, concurrency_limit=few),
-        deployed(review, concurrency_limit=paused),
-        deployed(audit, **given, concurrency_limit=one, schedules=at(AUDIT, "audit") if config_file else []),
+        deployed(train, one, **(at(cron, "retrain") if config_file else {})),
+        deployed(plan, few),
+        deployed(rehearse, one),
+        deployed(compare, one),
+        deployed(secrets, few),
+        deployed(review, paused, {}),
+        deployed(audit, one, **(at(AUDIT, "audit") if config_file else {})),
         # without a config it watches what this home has promoted
-        deployed(watch, **given, schedules=at(WATCH, "watch"), concurrency_limit=last),
+        deployed(watch, last, **at(WATCH, "watch")),
     ]
 
 

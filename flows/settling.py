@@ -76,9 +76,8 @@ def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False)
     predicted = Predicted(foreseen.signal, numbers, extracted.n_examples, foreseen.tagged)
     settled = _decided(asked, first, undecided, predicted, foreseen)
     by_law = any(way.entry in undecided and way.taken == "noise" for way in settled.ways)
-    if (
-        by_law and not predicted.nothing_left
-    ):  # the law is of many draws: these rounds have a signal of their own
+    # the law is of many draws: these rounds have a signal of their own
+    if by_law and not predicted.nothing_left:
         own, train = recommended_point(settled.config, settled.extracted), settled.config.train
         if own is not None and own.estimate is not None:
             signal = train.batch * train.rounds**0.5 / own.estimate.noise_multiplier
@@ -149,12 +148,11 @@ def _without_rounds(asked: HushConfig, decided: HushConfig, extracted: Extracted
         "train.optimizer": asked.train.optimizer or "adamw",
         "train.untagged_batch": asked.train.untagged_batch or 0,
     })  # fmt: skip
-    given = {
-        "train.rounds": asked.train.rounds,
-        "train.batch": asked.train.batch,
-        "weights.c": asked.weights.c,
-    }
-    unused = ", ".join(key for key, value in given.items() if value is not None)
-    return Settled(
-        config, extracted, replaced=(f"{unused}: not used, as no certified round is made",) if unused else ()
+    given = (
+        ("train.rounds", asked.train.rounds),
+        ("train.batch", asked.train.batch),
+        ("weights.c", asked.weights.c),
     )
+    unused = ", ".join(key for key, value in given if value is not None)
+    replaced = (f"{unused}: not used, as no certified round is made",) if unused else ()
+    return Settled(config, extracted, replaced=replaced)

@@ -146,18 +146,12 @@ def _stop(child: Child, patience: float = PATIENCE) -> None:
     process = child.process
     if child.first and process.poll() is None:
         _end_begun(process, patience)
-    for sign, seconds in (
-        (signal.SIGINT, patience),
-        (signal.SIGTERM, patience / 2),
-        (signal.SIGKILL, patience),
-    ):
+    for sign, times in ((signal.SIGINT, 1.0), (signal.SIGTERM, 0.5), (signal.SIGKILL, 1.0)):
         if process.poll() is not None:
             break
         os.killpg(process.pid, sign)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            continue
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(times * patience)
     _kill_group(process.pid)
 
 

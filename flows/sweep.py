@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from hush_core.config import ByteGptModel, CorrelatedMechanism, HushConfig, HushMechanism, Method
 from hush_core.errors import HushError, InputError, Unavailable
@@ -20,6 +21,9 @@ RUNS = (1, 7, 52, 365)
 """A model once, nightly for a week, weekly and nightly for a year."""
 DEFAULT_NOISE = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
 """As multiples of `weights.noise_multiplier`."""
+
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -111,11 +115,7 @@ def weigh_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         for s in dict.fromkeys(p.settings for p in points)
     }
     for point in points:
-        result = running[point.settings].result(raise_on_failure=False)
-        if isinstance(result, Weighed):
-            point.weighed = result
-        else:
-            point.note = refusal(result)
+        point.weighed, point.note = given(running[point.settings], Weighed)
 
 
 def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> None:
@@ -131,11 +131,7 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         noise = _noise(found.weights, found.edges, point.method, extracted, config, config.rounds_in_all)
         running.append((point, noise))
     for point, future in running:
-        result = future.result(raise_on_failure=False)
-        if isinstance(result, NoiseEstimate):
-            point.estimate = result
-        else:
-            point.note = refusal(result)
+        point.estimate, point.note = given(future, NoiseEstimate)
 
 
 def _noise(
@@ -162,18 +158,21 @@ def noise_by_runs(
         (runs, noise(rounds * runs), noise(rounds + later * (runs - 1)))
         for runs in sorted({*RUNS, config.runs})
     ]
+
+    def sigma(future: Running[NoiseEstimate]) -> float | None:
+        found, _ = given(future, NoiseEstimate)
+        return found and found.noise_multiplier
+
     return [
-        NoiseOfRuns(runs=runs, anew=_noise_of(anew), going_on=_noise_of(going_on), later_rounds=later)
+        NoiseOfRuns(runs=runs, anew=sigma(anew), going_on=sigma(going_on), later_rounds=later)
         for runs, anew, going_on in running
     ]
 
 
-def _noise_of(future: Running[NoiseEstimate]) -> float | None:
+def given(future: Running[Any], kind: type[T]) -> tuple[T | None, str]:
+    """What a step gave; or None, and what it said where it refused."""
     result = future.result(raise_on_failure=False)
-    if isinstance(result, NoiseEstimate):
-        return result.noise_multiplier
-    refusal(result)
-    return None
+    return (result, "") if isinstance(result, kind) else (None, refusal(result))
 
 
 def refusal(error: object) -> str:
@@ -212,19 +211,17 @@ def row_of(point: Point, config: HushConfig) -> PlanRow:
             estimate.noise_multiplier, rounds=config.train.rounds, expected_batch=config.train.batch,
             parameters=parameters,
         )  # fmt: skip
+    of_weights = {"protected_retained", "largest_batch", "gap", "trained_plain"}
     return PlanRow(
         method=point.method,
         c=weighed.c if weighed else point.settings.c,
         noise_asked=point.settings.noise_multiplier,
-        noise_multiplier=estimate.noise_multiplier if estimate else None,
-        weight_retained=weighed.retained if weighed else None,
-        protected_retained=weighed.protected_retained if weighed else None,
-        examples_kept=weighed.kept if weighed else None,
-        distinct=estimate.distinct if estimate else None,
-        largest_batch=weighed.largest_batch if weighed else None,
-        gap=weighed.gap if weighed else None,
+        noise_multiplier=estimate and estimate.noise_multiplier,
+        weight_retained=weighed and weighed.retained,
+        examples_kept=weighed and weighed.kept,
+        **{name: weighed and getattr(weighed, name) for name in of_weights},
+        distinct=estimate and estimate.distinct,
         without_secret=point.settings.without_secret,
-        trained_plain=weighed.trained_plain if weighed else None,
         drowned=drowned,
         note=point.note,
     )

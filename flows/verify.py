@@ -72,13 +72,12 @@ def _verified_folder(target: str, progress: Progress | None, trust: TrustRoot | 
         raise InputError(
             target or "the target", "is neither a directory nor models:/NAME/VERSION", "name one of the two"
         )
-    if (path / "certificate").is_dir() and (path / "model").is_dir():
-        verification = check_redaction(verify_certificate(path / "certificate", path / "model", progress))
-        if (path / MLMODEL).is_file() and (failures := check_package(path, verification.certificate)):
-            raise VerificationError(failures)
-        signed = check_signature(verification.certificate, path / "certificate", trust, whole=path)
-        return replace(verification, signature=signed)
-    if not any(path.glob("*certificate*.json")) and not any(path.glob("*.parquet")):
+    whole = path if (path / "certificate").is_dir() and (path / "model").is_dir() else None
+    folder, model = (path / "certificate", path / "model") if whole else (path, None)
+    if not whole and not any(path.glob("*certificate*.json")) and not any(path.glob("*.parquet")):
         raise InputError(target, "holds no certificate", "name the folder that has a certificate.json")
-    verification = check_redaction(verify_certificate(path, None, progress))
-    return replace(verification, signature=check_signature(verification.certificate, path, trust))
+    verification = check_redaction(verify_certificate(folder, model, progress))
+    if whole and (path / MLMODEL).is_file() and (failures := check_package(path, verification.certificate)):
+        raise VerificationError(failures)
+    signed = check_signature(verification.certificate, folder, trust, whole=whole)
+    return replace(verification, signature=signed)

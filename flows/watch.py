@@ -105,18 +105,13 @@ def look_after(name: str) -> WatchedModel:
         time.sleep(PAUSE)
         first, look = look, _look(name)
         if look.failures and look.champion == first.champion:
-            raise VerificationError(_taken(look))
+            done = ""  # nobody has the alias
+            if look.seen is not None:
+                done = f"{look.champion} was decided on during this check, and is left until the next: "
+                if withdraw(look.seen, failed=look.itself):
+                    done = f"{look.champion} is no longer {CHAMPION}: "
+            raise VerificationError([f"{done}{line}" for line in look.failures])
     return WatchedModel(model=name, champion=look.champion, found=look.found)
-
-
-def _taken(look: _Look) -> list[str]:
-    """Take the alias from what failed; what was done, in lines."""
-    if look.seen is None:
-        return list(look.failures)
-    if withdraw(look.seen, failed=look.itself):
-        return [f"{look.champion} is no longer {CHAMPION}: {line}" for line in look.failures]
-    meanwhile = "was decided on during this check, and is left until the next"
-    return [f"{look.champion} {meanwhile}: {line}" for line in look.failures]
 
 
 @dataclass(frozen=True)

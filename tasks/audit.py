@@ -54,11 +54,8 @@ class AuditInputs(BaseModel, frozen=True):
 
 def note_inputs(store: Store, certificate: Ref, inputs: AuditInputs) -> None:
     """Keep them under the digest of the certificate."""
-    digest = read_certificate(store.path(certificate)).digest
-    folder = private_folder(store.root / FOLDER)
-    write_whole(
-        folder / f"{digest}.json", json.dumps(inputs.model_dump(mode="json"), sort_keys=True).encode()
-    )
+    file = private_folder(store.root / FOLDER) / f"{read_certificate(store.path(certificate)).digest}.json"
+    write_whole(file, json.dumps(inputs.model_dump(mode="json"), sort_keys=True).encode())
 
 
 def find_inputs(store: Store, digest: str, uri: str) -> AuditInputs:

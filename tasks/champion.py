@@ -139,9 +139,7 @@ def go_on_from(
 
 def _shape(model) -> tuple:
     """What makes two models the same but for their weights: parameters, and the architecture's settings."""
-    network = model.network
-    settings = {k: v for k, v in network.config.to_dict().items() if k not in _INCIDENTAL}
-    return {name: tuple(p.shape) for name, p in network.named_parameters()}, settings, model.context
-
-
-_INCIDENTAL = {"_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures"}
+    incidental = {"_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures"}
+    settings = {k: v for k, v in model.network.config.to_dict().items() if k not in incidental}
+    parameters = {name: tuple(p.shape) for name, p in model.network.named_parameters()}
+    return parameters, settings, model.context

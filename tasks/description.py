@@ -13,11 +13,10 @@ from mlflow.exceptions import MlflowException
 from hush_core.certificate import read_certificate, read_tables
 from hush_core.errors import VerificationError
 from hush_core.files import file_sha256
-from tasks.against import NAMED, AgainstChampion, SecretChanges, difference
 from tasks.outcome import Outcome
 from tasks.runtime.tracking import tracker
 from tasks.runtime.versions import CHAMPION, DIGEST, download_certificate
-from tasks.wording import batch_in_words, counted
+from tasks.wording import NAMED, AgainstChampion, SecretChanges, batch_in_words, counted, difference
 
 MOST_CHARACTERS = 4900
 """MLflow keeps 5,000 of a version's description."""

@@ -10,7 +10,7 @@ from tasks.models import SEED, AnyModel, Model, keep, lora_of, open_start
 from tasks.runtime.caching import cached_task
 from tasks.runtime.progress import progress_log
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store, open_store
+from tasks.runtime.store import Ref, open_store
 from tasks.texts import TextsByRole
 
 
@@ -43,15 +43,9 @@ def pretrain(
     if settings.steps and texts:
         start = adapted(start, lora_of(model), seed=SEED)
         fit_plain(
-            texts,
-            start,
-            steps=settings.steps,
-            batch=settings.batch,
-            learning_rate=settings.learning_rate,
-            micro_batch=micro_batch,
-            seed=SEED,
-            progress=progress_log(),
-        )
+            texts, start, steps=settings.steps, batch=settings.batch, learning_rate=settings.learning_rate,
+            micro_batch=micro_batch, seed=SEED, progress=progress_log(),
+        )  # fmt: skip
     elif settings.steps:
         run_logger().warning("nothing to pre-train on: no public example (see `public:` in the config)")
     return keep(store, start, held_out, merge=False)
@@ -74,9 +68,8 @@ def train_untagged(
     None of the tables holds an example with a secret, so what comes out is the same for every candidate.
     `repetition`: of a comparison; each has another order of the text.
     """
-    store = open_store()
     return _fit(
-        store, plain, validation, held_out, start, model, settings, precision, micro_batch, merge=False,
+        plain, validation, held_out, start, model, settings, precision, micro_batch, merge=False,
         seed=SEED + repetition,
     )  # fmt: skip
 
@@ -98,76 +91,42 @@ def train_unprotected(
     protected model does (`more`: before its rounds), every one equally often. It is kept where it is best on
     validation text. Where every example holds a secret there is no such text, and the last state is taken.
     """
-    store = open_store()
     seen = settings.rounds * settings.batch + more
     steps = max(1, seen // plan.batch)
     plan = plan.model_copy(update={"steps": steps, "evaluate_every": min(plan.evaluate_every, steps)})
-    if store.read_frame(texts.validation).is_empty():
-        return _to_the_last(store, everything, texts.held_out, start, model, plan, settings)
     return _fit(
-        store, everything, texts.validation, texts.held_out, start, model, plan, settings.precision,
-        settings.micro_batch, stage="unprotected",
+        everything, texts.validation, texts.held_out, start, model, plan, settings.precision, settings.micro_batch,
+        stage="unprotected",
     )  # fmt: skip
-
-
-def _to_the_last(
-    store: Store,
-    texts: Ref,
-    held_out: Ref,
-    start: Model,
-    model: AnyModel,
-    plan: UntaggedConfig,
-    settings: TrainConfig,
-) -> PlainlyTrained:
-    from hush_core.training import adapted, fit_plain, load_model
-    from hush_core.training.untagged import usual_rate
-
-    network = adapted(load_model(store.path(start.files, verify=True)), lora_of(model), seed=SEED)
-    rate = usual_rate(network)
-    fit_plain(
-        texts_of(store.read_frame(texts)), network.at(settings.precision), steps=plan.steps,
-        batch=plan.batch, learning_rate=rate, micro_batch=settings.micro_batch, seed=SEED, stage="unprotected",
-        progress=progress_log(),
-    )  # fmt: skip
-    return PlainlyTrained(
-        model=keep(store, network, held_out), steps=plan.steps, learning_rate=rate, curve=()
-    )
 
 
 def _fit(
-    store: Store,
-    texts: Ref,
-    validation: Ref,
-    held_out: Ref,
-    start: Model,
-    model: AnyModel,
-    settings: UntaggedConfig,
-    precision: str,
-    micro_batch: int,
-    *,
-    stage: str = "untagged",
-    merge: bool = True,
-    seed: int = SEED,
-) -> PlainlyTrained:
-    from hush_core.training import adapted, fit_untagged, load_model
+    texts: Ref, validation: Ref, held_out: Ref, start: Model, model: AnyModel, plan: UntaggedConfig, precision: str,
+    micro_batch: int, *, stage: str = "untagged", merge: bool = True, seed: int = SEED,
+) -> PlainlyTrained:  # fmt: skip
+    """To the state that is best on validation text; of an unprotected model without any such text, to the last."""
+    from hush_core.training import adapted, fit_plain, fit_untagged, load_model
+    from hush_core.training.untagged import usual_rate
 
-    told, network = progress_log(), load_model(store.path(start.files, verify=True))
+    store, told = open_store(), progress_log()
+    seen, judged = (texts_of(store.read_frame(table)) for table in (texts, validation))
+    network = adapted(load_model(store.path(start.files, verify=True)), lora_of(model), seed=SEED)
+    how = {"micro_batch": micro_batch, "seed": seed}
+    if stage == "unprotected" and not judged:
+        steps, rate = plan.steps, usual_rate(network)
+        fit_plain(
+            seen, network.at(precision), steps=steps, batch=plan.batch, learning_rate=rate, stage=stage,
+            progress=told, **how,
+        )  # fmt: skip
+        return PlainlyTrained(model=keep(store, network, held_out), steps=steps, learning_rate=rate, curve=())
     fitted = fit_untagged(
-        texts_of(store.read_frame(texts)),
-        texts_of(store.read_frame(validation)),
-        adapted(network, lora_of(model), seed=SEED),
-        settings,
-        micro_batch=micro_batch,
-        precision=precision,
-        seed=seed,
-        progress=lambda _, done, steps: told(stage, done, steps),
-    )
+        seen, judged, network, plan, precision=precision,
+        progress=lambda _, done, steps: told(stage, done, steps), **how,
+    )  # fmt: skip
     run_logger().info(
         "%s: best after %d steps at learning rate %g", stage, fitted.steps, fitted.learning_rate
     )
+    kept = keep(store, fitted.model, held_out, merge=merge)
     return PlainlyTrained(
-        model=keep(store, fitted.model, held_out, merge=merge),
-        steps=fitted.steps,
-        learning_rate=fitted.learning_rate,
-        curve=fitted.curve,
+        model=kept, steps=fitted.steps, learning_rate=fitted.learning_rate, curve=fitted.curve
     )

@@ -183,41 +183,40 @@ def write_report(
         gone_from = redacted[0], without_credentials(replaced, key)
     frames = examples, secrets, edges, occurrences
     log = sarif(*frames, tool_version=version("hush-secrets"), replaced=gone_from, dropped=dropped)
-    before = None if baseline is None else files_beside(baseline)
-    files = {name: out / name for name in NAMES}
+    replaced_at = None if gone_from is None else gone_from[1]
+    unread, none = skipped_table(skipped or {}), redacted is None or redacted[0].is_empty()
+    tables = {
+        "changes.csv": None,
+        "dropped.csv": None if dropped.is_empty() else dropped_table(items, dropped),
+        "redacted.csv": None if none else redacted_table(*redacted, examples, replaced_at),
+        "skipped.csv": without_credentials(unread, key) if unread.height else None,
+        "files.csv": files_table(items, edges, examples, occurrences, replaced_at),
+    }
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
-
-    def put(name: str, table: pl.DataFrame | None) -> None:
-        if table is None:
-            files.pop(name).unlink(missing_ok=True)
-        else:
-            write_whole(files[name], table.write_csv().encode())
-
+    if baseline is not None and old is not None:
+        changed = changes(old, new)
+        appeared = items.filter(pl.col("token").is_in(list(changed.new)))
+        fresh, gone = _by_entry(appeared), count_by_entry(changed.gone, coverage["secrets"], key)
+        tables["changes.csv"] = changes_table(appeared, changed.gone, files_beside(baseline))
+    bodies = {
+        "secrets.sarif": json.dumps(log).encode(),
+        "coverage.json": _json(published(coverage)),
+        "whole_coverage.json": _json(coverage),
+        **{name: table.write_csv().encode() for name, table in tables.items() if table is not None},
+    }
+    left_out = tables.keys() - bodies.keys()
+    files = {name: out / name for name in NAMES if name not in left_out}
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(files["secrets.sarif"], json.dumps(log).encode())
-        write_whole(files["coverage.json"], _json(published(coverage)))
-        write_whole(files["whole_coverage.json"], _json(coverage))
+        for name in left_out:
+            (out / name).unlink(missing_ok=True)
+        for name, body in bodies.items():
+            write_whole(out / name, body)
         with tempfile.TemporaryDirectory() as folder:
             picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
-            write_whole(files["graph.png"], picture.read_bytes())
-        if old is None:
-            put("changes.csv", None)
-        else:
-            changed = changes(old, new)
-            appeared = items.filter(pl.col("token").is_in(list(changed.new)))
-            fresh = _by_entry(appeared)
-            gone = count_by_entry(changed.gone, coverage["secrets"], key)
-            put("changes.csv", changes_table(appeared, changed.gone, before))
-        put("dropped.csv", None if dropped.is_empty() else dropped_table(items, dropped))
-        replaced_at = None if gone_from is None else gone_from[1]
-        none = redacted is None or redacted[0].is_empty()
-        put("redacted.csv", None if none else redacted_table(*redacted, examples, replaced_at))
-        unread = skipped_table(skipped or {})
-        put("skipped.csv", without_credentials(unread, key) if unread.height else None)
-        put("files.csv", files_table(items, edges, examples, occurrences, replaced_at))
-        write_baseline(files["baseline.json"], new)
+            write_whole(out / "graph.png", picture.read_bytes())
+        write_baseline(out / "baseline.json", new)
     except OSError as error:
         hint = "name a folder that you may write to"
         raise InputError(str(out), error.strerror or "cannot be written", hint) from None
@@ -260,14 +259,12 @@ def _entry_rows(
 ) -> tuple[EntryRow, ...]:
     held = edges.join(secrets.select("secret_id", "name"), on="secret_id")
     examples = _by_entry(held.select("example_id", _ENTRY.alias("name")).unique())
+    same = ("kind", "secrets", "without_example", "propagated")
     return tuple(
         EntryRow(
             id=name,
-            kind=facts["kind"],
-            secrets=facts["secrets"],
+            **{key: facts[key] for key in same},
             examples=examples.get(name, 0),
-            without_example=facts["without_example"],
-            propagated=facts["propagated"],
             redacted=facts["redacted_secrets"],
             places=facts["redacted_places"],
             new=None if fresh is None else fresh.get(name, 0),

@@ -12,7 +12,6 @@ from prefect.states import State
 from hush_core import figures
 from hush_core.certificate import read_certificate
 from hush_core.mechanisms.unit_pools import without_reasons
-from tasks.against import AgainstChampion
 from tasks.description import describe, numbers_of
 from tasks.outcome import Outcome
 from tasks.runtime.environment import retry_pauses
@@ -20,7 +19,7 @@ from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import open_store
 from tasks.runtime.tracking import is_away
 from tasks.runtime.versions import MADE_BY, versions_of
-from tasks.wording import counted
+from tasks.wording import AgainstChampion, counted
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""

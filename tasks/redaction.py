@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hush_core.errors import HushError, VerificationError
-from hush_core.files import write_whole
+from hush_core.files import private_folder, write_whole
 from tasks.runtime.environment import home
 from tasks.runtime.shared_store import SharedStoreError
 from tasks.runtime.store import Ref, Store
@@ -25,11 +25,10 @@ FOLDER = "redactions"
 
 def note_redaction(store: Store, fingerprint: str, examples: Ref, public: Ref, fingerprints: Ref) -> None:
     """Keep where the examples and the fingerprints of one extraction lie, by the fingerprint of its examples."""
-    folder = store.root / FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
     refs = {"examples": examples, "public": public, "fingerprints": fingerprints}
     note = {name: ref.model_dump() for name, ref in refs.items()}
-    write_whole(folder / f"{fingerprint}.json", json.dumps(note, sort_keys=True).encode())
+    file = private_folder(store.root / FOLDER) / f"{fingerprint}.json"
+    write_whole(file, json.dumps(note, sort_keys=True).encode())
 
 
 def check_redaction(verification: Verification) -> Verification:
@@ -45,10 +44,8 @@ def check_redaction(verification: Verification) -> Verification:
 
     place = home()
     note = place.store / FOLDER / f"{facts.examples_fingerprint}.json"
-    unseen = replace(
-        verification,
-        redaction="NOT CHECKED whether an example holds a redacted value: the examples are not in this HUSH_HOME",
-    )
+    not_checked = "NOT CHECKED whether an example holds a redacted value"
+    unseen = replace(verification, redaction=f"{not_checked}: the examples are not in this HUSH_HOME")
     if not note.is_file():
         return unseen
     try:
@@ -57,9 +54,7 @@ def check_redaction(verification: Verification) -> Verification:
         fingerprints = store.read_frame(refs["fingerprints"], verify=True)
         texts = {kind: store.read_frame(refs[kind], verify=True) for kind in ("examples", "public")}
     except SharedStoreError as error:
-        return replace(
-            verification, redaction=f"NOT CHECKED whether an example holds a redacted value: {error}"
-        )
+        return replace(verification, redaction=f"{not_checked}: {error}")
     except (OSError, ValueError, HushError):
         return unseen
     if place.fingerprint(refs["examples"].sha256) != facts.examples_fingerprint:

@@ -1,4 +1,6 @@
-"""The rehearsal's steps: choose stand-ins, time a round, rehearse one plan."""
+"""The rehearsal's steps: choose stand-ins, time a round, rehearse one plan.
+
+And what all of it leaves: the table of its points, their losses on the way, the picture, and the plan to run."""
 
 from __future__ import annotations
 
@@ -12,20 +14,24 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import BaseModel
 
-from hush_core.config import LoraConfig, TrainConfig
+from hush_core import figures
+from hush_core.config import Changes, HushConfig, LoraConfig, TrainConfig, write_plan
 from hush_core.corpus.prompted import text_frame, texts_of
 from hush_core.errors import InputError
 from hush_core.files import write_whole
+from hush_core.rehearsal import Search
 from hush_core.rehearsal.budget import Cost
+from hush_core.rehearsal.play import STEPS, Measured, Played, losses, play
 from hush_core.rehearsal.stand_ins import cast, played_plan, timed_plan, untagged_texts
 from hush_core.weights import sampling_rates, text_order
 from tasks.models import SEED, Model
+from tasks.publish_plan import NoiseOfRuns, frame
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.steps import run_logger, step
 from tasks.runtime.store import Ref, Store, open_store
+from tasks.runtime.tracking import log_run, staged
 
 if TYPE_CHECKING:
-    from hush_core.rehearsal.play import Played
     from hush_core.training import LanguageModel
 
 PLAYED_VERSION = 1
@@ -144,8 +150,6 @@ def loss_of(stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> f
 @step(name="start-loss")
 def start_loss(stage: Stage) -> float:
     """What the rehearsed rounds begin with comes to, on the texts that plans are compared on."""
-    from hush_core.rehearsal.play import losses
-
     store = open_store()
     return losses(stage.model(), _measured(store, stage.roles))[0]
 
@@ -161,8 +165,6 @@ def play_point(
         told: (step, loss) → whether to stop.
         seed: of all draws.
     """
-    from hush_core.rehearsal.play import play
-
     store = open_store()
     kept = _kept(store, stage, priced, settings, seed)
     if kept.is_file():
@@ -187,8 +189,6 @@ def play_point(
 
 def _measured(store: Store, roles: Roles) -> Sequence:
     """What losses are taken on, by the share of the corpus that each represents."""
-    from hush_core.rehearsal.play import Measured
-
     return [
         Measured("untagged", _texts(store, roles.validation), 1 - roles.tagged_share),
         Measured("like the tagged", _texts(store, roles.held_back), roles.tagged_share),
@@ -201,11 +201,98 @@ def _texts(store: Store, table: Ref) -> list[bytes]:
 
 def _told_again(kept: Path, told: Callable[[int, float], bool]) -> Played:
     """A rehearsal that is known, as if it were played now: it may be stopped on the way this time."""
-    from hush_core.rehearsal.play import STEPS, Played
-
     body = json.loads(kept.read_bytes())
     curve = tuple((int(step), float(loss)) for step, loss in body["curve"])
     for place, (at, loss) in enumerate(curve):
         if at < STEPS and told(at, loss):
             return Played(None, {}, curve[: place + 1], stopped=True)
     return Played(body["loss"], body["parts"], curve, stopped=False)
+
+
+PLAN = "plan.yaml"
+TABLE, CURVES, PICTURE = "rehearsal.csv", "rehearsal_curves.csv", "rehearsal.png"
+RUNS, RUNS_PICTURE = "rehearsal_runs.csv", "rehearsal_runs.png"
+
+
+class LossOfRuns(NoiseOfRuns):
+    """And the predicted loss of the first of them; None where it could not be played."""
+
+    loss_anew: float | None
+    loss_going_on: float | None
+
+
+class PublishedRehearsal(BaseModel, frozen=True):
+    """Where it lies. `plan` is the file for `hush run --plan`; None where no point could be played."""
+
+    folder: str
+    plan: str | None
+    run_url: str | None
+
+
+def table_of(search: Search) -> pl.DataFrame:
+    """One row a point, in the order in which they were tried."""
+    rows, best = [], search.recommended()
+    for one in search.tried():
+        sigma, point = one.facts.get("noise_multiplier"), one.point
+        rows.append({
+            "number": one.number, "state": one.state, "loss": one.mean, "times_played": 1 + len(one.again),
+            "losses": " ".join(f"{x:.5f}" for x in (one.loss, *one.again) if x is not None),
+            **point.model_dump(exclude={"method"}),
+            "noise_multiplier_needed": sigma,
+            "noise_per_step": sigma * point.clip_norm / point.batch if sigma else None,
+            "distinct": one.facts.get("distinct"),
+            "weight_retained": one.facts.get("retained"),
+            **{f"loss_{name.replace(' ', '_')}": x for name, x in one.facts.get("parts", {}).items()},
+            "note": one.facts.get("note", ""),
+            "own": point == search.space.own,
+            "recommended": best is not None and one.number == best.number,
+        })  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@step(name="publish-rehearsal")
+def publish_rehearsal(
+    config: HushConfig,
+    search: Search,
+    by_runs: list[LossOfRuns],
+    unit: str,
+    out: Path,
+    config_file: str,
+    taken: Changes | None,
+) -> PublishedRehearsal:
+    """Write the files to `out`, and log them to the tracker. None of them says anything of a tagged example."""
+    table, best = table_of(search), search.recommended()
+    points = [(one.number, step / STEPS, loss) for one in search.tried() for step, loss in one.curve]
+    kinds = {"number": pl.Int64, "share": pl.Float64, "loss": pl.Float64}
+    curves = pl.DataFrame(points, schema=kinds, orient="row")
+    params, metrics = {"method": config.method, "without_secret": config.weights.without_secret}, {}
+    with staged(out) as work:
+        table.write_csv(work / TABLE)
+        curves.write_csv(work / CURVES)
+        drawn = table.with_columns(pl.col("loss", "noise_per_step").cast(pl.Float64))
+        figures.rehearsed(drawn, curves, work / PICTURE, unit=unit)
+        if by_runs:
+            runs = frame(by_runs)
+            runs.write_csv(work / RUNS)
+            figures.loss_by_runs(runs, work / RUNS_PICTURE, unit=unit)
+        if best is not None:
+            params |= best.point.model_dump(exclude_none=True)
+            metrics = {"predicted_loss": best.mean, "noise_multiplier": best.facts["noise_multiplier"]}
+            write_plan(
+                work / PLAN,
+                taken or best.point,
+                f"rehearsed for {Path(config_file).name}: hush run {Path(config_file).name} --plan {PLAN}",
+                f"predicted: {best.mean:.4f} bits per {unit}, σ = {metrics['noise_multiplier']:.4g}",
+            )
+    if best is None:
+        (out / PLAN).unlink(missing_ok=True)  # an earlier rehearsal's
+    files = [out / name for name in (TABLE, CURVES, PICTURE, PLAN, RUNS, RUNS_PICTURE)]
+    url = log_run(
+        experiment=config.tracking.experiment,
+        run_name="rehearsal",
+        params=params,
+        metrics=metrics,
+        files=files,
+    )
+    plan = None if best is None else str(out / PLAN)
+    return PublishedRehearsal(folder=str(out), plan=plan, run_url=url)

@@ -1,7 +1,7 @@
 """Is what was registered still valid, and does the orchestrator show that a job was asked for? Asked by the REST
 APIs of MLflow and Prefect, or in the home's own database, without importing either.
 
-Used where a command is answered with the result of an earlier one (`flows.answers`, `flows.looks`): nothing else is
+Used where a command is answered with the result of an earlier one (`flows.answers`): nothing else is
 left to do then, and both libraries take seconds to load. Every doubt is a "no", and the flow runs.
 """
 

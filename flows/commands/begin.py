@@ -66,7 +66,7 @@ def secrets(
     _check_names(secret or [], [entry.id for entry in checked.secrets])
     if baseline is not None:
         _check_baseline(baseline)
-    from flows.looks import secrets_of
+    from flows.answers import secrets_of
 
     summary = secrets_of(checked, str(config.resolve()), *given)
     if review:

@@ -108,7 +108,7 @@ def plan(
         )
     command_line.one_thread()
     checked = command_line.check(config, changes, command="plan")
-    from flows.looks import plan_report_of
+    from flows.answers import plan_report_of
     from flows.reports.plan import render
     from flows.sweep import scales_of
 

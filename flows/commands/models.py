@@ -54,13 +54,12 @@ def verify(
     verification = verify_target(target, progress=command_line.progress(), after=after, trust=trust)
     privacy = None
     if delta is not None:
-        from flows.reports.privacy import report_target
+        from flows.reports.verification import report_target
 
         privacy = report_target(verification, delta, secret or (), out, progress=command_line.progress())
 
     def shown() -> None:
-        from flows.reports.privacy import render_privacy
-        from flows.reports.verification import render_verdict
+        from flows.reports.verification import render_privacy, render_verdict
 
         render_verdict(verification, command_line.console())
         if privacy is not None:
@@ -138,11 +137,11 @@ def audit(
 
     find_version(model_uri)  # before a server is started for its flow
     from flows.audit import audit as audit_flow
-    from flows.reports.audit import render
+    from flows.reports.verification import render_audit
 
     with command_line.owned():
         report = audit_flow(model_uri, alternatives, where)
-    give(report, lambda: render(report.document, report.rows, command_line.console()))
+    give(report, lambda: render_audit(report.document, report.rows, command_line.console()))
 
 
 @with_result

@@ -1,14 +1,21 @@
-"""A git repository written from values: people and dates are fixed, so equal input gives equal ids."""
+"""What the demo's input is made of: a git repository written from values, and letters in prose.
+
+People and dates are fixed, so equal input gives equal ids.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hush_core.errors import InputError
+from hush_core.files import whole_file
 
 START = 1_735_725_600
 """1 January 2025, 10:00 UTC: the first commit; one a day after it."""
@@ -100,3 +107,29 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
             f"git {arguments[0]}", reason[-1] if reason else "failed", "check the installation of git"
         )
     return done.stdout
+
+
+SHORTEST = 100
+"""Characters of a paragraph that is long enough for a letter."""
+_APART = re.compile(r"\n\s*\n")
+
+
+def write_letters(path: Path, seed: int) -> int:
+    """Write a table of JSON lines, {"customer": …, "text": …}; how many customers it has.
+
+    Raises:
+        InputError: this Python keeps no reference for `help()`.
+    """
+    try:
+        from pydoc_data.topics import topics
+    except ImportError:
+        raise InputError(
+            "pydoc_data.topics", "is not installed", "use a Python with all of its standard library"
+        ) from None
+    paragraphs = {text.strip() for topic in topics.values() for text in _APART.split(topic)}
+    letters = sorted(text for text in paragraphs if len(text) >= SHORTEST)
+    random.Random(f"hush demo {seed} letters").shuffle(letters)
+    rows = ({"customer": f"C-{number:04d}", "text": text} for number, text in enumerate(letters, start=1))
+    with whole_file(path) as out:
+        out.write("".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    return len(letters)

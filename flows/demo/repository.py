@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flows.demo.history import Commit, Person, write_repository
-from flows.demo.letters import write_letters
+from flows.demo.history import Commit, Person, write_letters, write_repository
 from hush_core.auditing.made_up import Credential, encoded_copies, make_codenames, make_credentials
 from hush_core.errors import InputError
 
@@ -238,9 +237,13 @@ def _plant(
         in_modules = chance.sample(modules, k=credential.copies - len(in_settings))
         for path in in_settings:
             before = planted.get(path, settings[path])
-            planted[path] = before + "".join(f"{line}\n" for line in _env_lines(credential)).encode()
+            planted[path] = (
+                before + "".join(f"{line}\n" for line in _lines(credential, "=", "", '"')).encode()
+            )
         for path in in_modules:
-            planted[path] = _insert(planted.get(path, code[path]), _python_lines(credential), chance)
+            planted[path] = _insert(
+                planted.get(path, code[path]), _lines(credential, " = ", '"', '"""'), chance
+            )
     for codename, copies in zip(codenames, (14, 10, 8), strict=True):
         for path in chance.sample(modules, k=copies):
             line = f"# Project {codename}: do not mention outside the desk."
@@ -268,18 +271,13 @@ def _documents(credentials: list[Credential], codenames: list[str]) -> Iterator[
     yield "docs/roadmap.md", f"# Roadmap\n\n{road}".encode()
 
 
-def _env_lines(credential: Credential) -> list[str]:
-    text = credential.value.decode()
-    lines = [f"{credential.companion[0]}={credential.companion[1]}"] if credential.companion else []
-    return [*lines, f'{credential.variable}="{text}"' if "\n" in text else f"{credential.variable}={text}"]
-
-
-def _python_lines(credential: Credential) -> list[str]:
-    text, quote = credential.value.decode(), '"'
-    if "\n" in text:
-        quote = '"""'
-    lines = [f'{credential.companion[0]} = "{credential.companion[1]}"'] if credential.companion else []
-    return [*lines, f"{credential.variable} = {quote}{text}{quote}"]
+def _lines(credential: Credential, equals: str, around: str, around_lines: str) -> list[str]:
+    """`NAME{equals}value` as a settings file or a module has it, quoted as one line or several are."""
+    text, companion = credential.value.decode(), credential.companion
+    quote = around_lines if "\n" in text else around
+    mark = '"' if equals == " = " else ""
+    lines = [f"{companion[0]}{equals}{mark}{companion[1]}{mark}"] if companion else []
+    return [*lines, f"{credential.variable}{equals}{quote}{text}{quote}"]
 
 
 def _places(content: bytes) -> list[int]:

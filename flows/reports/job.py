@@ -12,11 +12,10 @@ from flows.reports.job_report import Report, SecretRow, redacted_row
 from flows.reports.job_screen import noise_in_words, rounds_in_words, runs_so_far_in_words, telling_rows
 from flows.reports.verification import cell
 from hush_core.figures import short_name
-from tasks.against import AgainstChampion, difference
 from tasks.description import runs_in_words
 from tasks.outcome import Outcome
 from tasks.runtime.registry import Registered
-from tasks.wording import counted
+from tasks.wording import AgainstChampion, counted, difference
 
 
 def build_report(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.against import AgainstChampion
+from tasks.wording import AgainstChampion
 
 if TYPE_CHECKING:
     from tasks.outcome import Outcome

@@ -97,22 +97,20 @@ def headline(report: PlanReport) -> str:
         "none of these, as the noise drowns the training at each: narrow the entries, or leave their text out "
         "(`protect: drop`). The best of them is "
     ) * hopeless(report)
+    taken = f"; `hush run` takes it, with T = {report.rounds:,} rounds of B = {report.expected_batch:,}"
+    if report.set_c is not None and row.c is not None and abs(row.c - report.set_c) >= 1e-9:
+        own = f"weights.c = {report.set_c:.3g} of the config"
+        taken = f"; `hush run` takes {own}: leave that out to have this one taken"
     return (
         f"{advice}{key}: noise multiplier {row.noise_multiplier:.3g}, "
         f"{row.weight_retained:.1%} of the weight retained ({row.protected_retained:.1%} of the examples with a "
-        f"secret), about {row.distinct:,.0f} distinct examples seen" + _taken_by_a_run(report, row)
+        f"secret), about {row.distinct:,.0f} distinct examples seen{taken}"
     )
 
 
 def hopeless(report: PlanReport) -> bool:
     """Whether the noise drowns the training at the best point too, so that no point is recommended."""
     return report.noise_share is not None and report.noise_share >= 1
-
-
-def _taken_by_a_run(report: PlanReport, row: PlanRow) -> str:
-    if report.set_c is None or row.c is None or abs(row.c - report.set_c) < 1e-9:
-        return f"; `hush run` takes it, with T = {report.rounds:,} rounds of B = {report.expected_batch:,}"
-    return f"; `hush run` takes weights.c = {report.set_c:.3g} of the config: leave that out to have this one taken"
 
 
 def verdict(report: PlanReport) -> str:
@@ -196,17 +194,18 @@ def choices(report: PlanReport) -> list[str]:
     """What the config's `weights.without_secret` gives at the best point, and what the other would."""
     if report.best_point is None:
         return []
-    return [_choice(row) for row in (report.rows[report.best_point], report.other) if row is not None]
-
-
-def _choice(row: PlanRow) -> str:
-    if row.noise_multiplier is None:
-        found = row.note or "no noise multiplier"
-    else:
-        found = f"σ = {row.noise_multiplier:.3g} on about {row.distinct:,.0f} distinct examples" + (
-            f", {row.trained_plain:,} more before them" if row.trained_plain else ""
-        )
-    return f"without_secret: {row.without_secret}: {found} ({WITHOUT_SECRET[row.without_secret]})"
+    told = []
+    for row in (report.rows[report.best_point], report.other):
+        if row is not None:
+            found = row.note or "no noise multiplier"
+            if row.noise_multiplier is not None:
+                more = f", {row.trained_plain:,} more before them" if row.trained_plain else ""
+                sigma = f"σ = {row.noise_multiplier:.3g}"
+                found = f"{sigma} on about {row.distinct:,.0f} distinct examples{more}"
+            told.append(
+                f"without_secret: {row.without_secret}: {found} ({WITHOUT_SECRET[row.without_secret]})"
+            )
+    return told
 
 
 def retraining(report: PlanReport) -> str:

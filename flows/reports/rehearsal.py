@@ -12,8 +12,7 @@ from flows.reports.lines import grid, say, table_lines
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
-from tasks.publish_rehearsal import LossOfRuns, PublishedRehearsal
-from tasks.rehearse import Stage
+from tasks.rehearse import LossOfRuns, PublishedRehearsal, Stage
 
 MOST_ROWS = 12
 

@@ -1,14 +1,27 @@
-"""What a verification found, in lines: for the terminal, the review and the registry."""
+"""What a verification found, in lines: for the terminal, the review and the registry; the same in the words of
+differential privacy; and what an audit found, as tables of attacks and secrets."""
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.markup import escape
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hush_core.certificate import Verification
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.markup import escape
+from rich.table import Table
+
+from hush_core import figures
+from hush_core.certificate import PrivacyReport, Verification, privacy_report
 from hush_core.certificate.document import PlanFacts
 from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
+from hush_core.figures import short_name
+from hush_core.progress import Progress
 from tasks.wording import counted
+
+if TYPE_CHECKING:
+    from hush_core.auditing.document import AuditDocument  # torch comes with its package
 
 
 def verdict(verification: Verification) -> list[str]:
@@ -136,3 +149,112 @@ def _over_all_runs(verification: Verification) -> list[str]:
 def cell(text: str) -> str:
     """Text that cannot leave its table cell or start markup."""
     return "`" + text.replace("`", "'").replace("|", "/").replace("\n", " ") + "`"
+
+
+MOST_ROWS = 20
+"""Secrets in the terminal's table, largest ε first; `--out` writes all."""
+
+
+def report_target(
+    verification: Verification, delta: float, secrets: Sequence[str], out: Path | None, progress: Progress
+) -> PrivacyReport:
+    """The report; with `out`, also privacy.csv, trade_off.csv and trade_off.png in that folder."""
+    report = privacy_report(verification, delta=delta, secrets=secrets, progress=progress)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        report.rows.write_csv(out / "privacy.csv")
+        report.trade_off.write_csv(out / "trade_off.csv")
+        figures.trade_off(report.trade_off, out / "trade_off.png")
+    return report
+
+
+def render_privacy(report: PrivacyReport, console: Console) -> None:
+    """The largest ε, and a table of the secrets that have them."""
+    rows = report.rows.sort("epsilon", descending=True, nulls_last=False)
+    unknown = rows["epsilon"].null_count()
+    table = Table(
+        title=f"(ε, δ) at δ = {rows['delta'][0]:g}: all of a secret's examples contribute, or none does"
+    )
+    table.add_column("secret", overflow="ellipsis", max_width=48)
+    for column in ("examples", "expected a round", "ε"):
+        table.add_column(column, justify="right")
+    for row in rows.head(MOST_ROWS).iter_rows(named=True):
+        epsilon = "beyond dp_accounting" if row["epsilon"] is None else f"{row['epsilon']:.4g}"
+        table.add_row(
+            escape(figures.short_name(row["name"])),
+            f"{row['examples']:,}",
+            f"{row['expected_participation']:.3g}",
+            f"≤ {epsilon}" if row["inherited"] and row["epsilon"] is not None else epsilon,
+        )
+    console.print(table)
+    if rows.height > MOST_ROWS:
+        console.print(f"[dim]… and {rows.height - MOST_ROWS:,} more secrets: --out FOLDER writes all[/dim]")
+    if unknown:
+        console.print(
+            f"[yellow]![/yellow] {unknown} secrets are beyond dp_accounting's reach; their bounds hold"
+        )
+
+
+MOST_SECRETS = 20
+"""Secrets, those with most evidence first."""
+
+
+def render_audit(document: AuditDocument, rows: Sequence[dict[str, Any]], console: Console) -> None:
+    console.print(Markdown(audit_page(document, rows)))
+
+
+def audit_page(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
+    """What was attacked, by whom, what was found between which limits, and the most that could have been found."""
+    attacks = [
+        f"| {a.name} | {a.adversary} | {a.tried} | {a.found} | {a.most} | {a.outcome} | {a.note} |"
+        for a in document.made
+    ]
+    secrets = [
+        "| secret | prior | certified, at most | best guess at every noisy step | extracted (95 %) | before "
+        "| samples needed | exposure, bits (95 %) | before | unlikely by certificate | ceiling |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    telling = sorted(
+        rows, reverse=True,
+        key=lambda row: max((row["written"] or 0.0) / row["certified"], row["ranked_evidence"] or 0.0),
+    )  # fmt: skip
+    return "\n".join(
+        [
+            f"# Audit of {document.model}: {document.outcome}",
+            "",
+            document.in_words(),
+            "",
+            "| attack | adversary | tried | found (95 % intervals) | ceiling | outcome | |",
+            "|---|---|---|---|---|---|---|",
+            *attacks,
+            "",
+            document.not_run(),
+            "",
+            *(secrets if rows else []),
+            *(_audited(row) for row in telling[:MOST_SECRETS]),
+            f"\n{len(rows) - MOST_SECRETS} more in secrets.parquet." if len(rows) > MOST_SECRETS else "",
+            "An attack that finds nothing proves nothing: the certificate is the promise, and holds of attacks "
+            "that nobody has tried. Which attack can show what: docs/auditing.md.",
+        ]
+    )
+
+
+def _audited(row: dict[str, Any]) -> str:
+    written = _shown(row["written"])
+    if row["written"] is not None:
+        written += f" ({row['written_lower']:.2g} to {row['written_upper']:.2g})"
+    exposed = "no value to rank"
+    if row["exposure_bits"] is not None:
+        exposed = f"{row['exposure_bits']:.1f} ({row['exposure_lower']:.1f} to {row['exposure_upper']:.1f})"
+    allowed = row["allowed_bits"]
+    cells = [
+        cell(short_name(row["name"])), f"{row['prior']:.3g}", f"{row['certified']:.4g}",
+        _shown(row["every_step"]), written,
+        _shown(row["written_start"]), _shown(row["samples"]), exposed, _shown(row["start_bits"], ".1f"),
+        "" if allowed is None else f"from {allowed:.1f}", _shown(row["ceiling_bits"], ".1f"),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _shown(value: float | None, form: str = ".3g") -> str:
+    return "" if value is None else f"{value:{form}}"

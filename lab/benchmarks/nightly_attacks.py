@@ -192,9 +192,8 @@ def one_home(place: Path, given: argparse.Namespace) -> int:
     from prefect import flow
 
     from flows.check import check_config
-    from flows.job import begin, plan
     from flows.review import review
-    from flows.train import train
+    from flows.train import begin, plan, train
     from hush_core.config import UntaggedConfig
     from hush_core.corpus.prompted import texts_of
     from hush_core.training import fit_untagged, load_model

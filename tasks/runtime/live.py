@@ -163,7 +163,7 @@ class _Courier(threading.Thread):
         self._file = os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._wake, self._over = threading.Event(), False
         self._place, self._run_id, self._told = 0, "", False
-        self._progress = _PrefectProgress()
+        self._artifact, self._not_before = None, 0.0
         self._context = contextvars.copy_context()  # which flow's run it is
 
     def put(self, row: Mapping[str, Any]) -> None:
@@ -214,8 +214,23 @@ class _Courier(threading.Thread):
                 _log.warning("live metrics wait for the tracker (%s)", type(error).__name__)
 
     def _show(self, rows: list[tuple[dict[str, Any], int]]) -> None:
-        if rows:
-            self._progress.show(rows[-1][0]["step"], self._rounds)
+        """A progress artifact of the flow's run; an orchestrator that does not answer is not asked again soon."""
+        from prefect.artifacts import create_progress_artifact, update_progress_artifact
+
+        if not rows or FlowRunContext.get() is None or time.monotonic() < self._not_before:
+            return
+        done, rounds = rows[-1][0]["step"], self._rounds
+        told = {
+            "progress": round(100.0 * done / rounds, 1),
+            "description": f"{done:,} of {rounds:,} rounds released",
+        }
+        try:
+            if self._artifact is None:
+                self._artifact = create_progress_artifact(key="hush-rounds", **told)
+            else:
+                update_progress_artifact(self._artifact, **told)
+        except Exception:
+            self._not_before = time.monotonic() + 60.0
 
 
 def _begin(experiment: str, model: str, run: str) -> str:
@@ -251,28 +266,3 @@ def _read(spool: Path, place: int) -> list[tuple[dict[str, Any], int]]:
     except FileNotFoundError:
         pass
     return found
-
-
-class _PrefectProgress:
-    """A progress artifact of the flow's run; an orchestrator that does not answer is not asked again soon."""
-
-    def __init__(self) -> None:
-        self._artifact: Any = None
-        self._not_before = 0.0
-
-    def show(self, done: int, rounds: int) -> None:
-        from prefect.artifacts import create_progress_artifact, update_progress_artifact
-
-        if FlowRunContext.get() is None or time.monotonic() < self._not_before:
-            return
-        told = {
-            "progress": round(100.0 * done / rounds, 1),
-            "description": f"{done:,} of {rounds:,} rounds released",
-        }
-        try:
-            if self._artifact is None:
-                self._artifact = create_progress_artifact(key="hush-rounds", **told)
-            else:
-                update_progress_artifact(self._artifact, **told)
-        except Exception:
-            self._not_before = time.monotonic() + 60.0

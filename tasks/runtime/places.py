@@ -11,7 +11,6 @@ import errno
 import os
 import shutil
 import stat
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,34 +28,14 @@ class TooLong(NotWhole):
     """A file is longer than what was asked for."""
 
 
-class Place(ABC):
-    """Files by name; a name has one file, whole, or none."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """See that it answers this account."""
-
-    @abstractmethod
-    def has(self, name: str) -> bool:
-        """Whether there is a file of that name."""
-
-    @abstractmethod
-    def write(self, file: Path, name: str) -> None:
-        """Keep a file whole or not at all."""
-
-    @abstractmethod
-    def read(self, name: str, into: Path, most: int) -> None:
-        """Copy a file of at most so many bytes here. Raises FileNotFoundError: it does not exist. TooLong: it is
-        longer. NotWhole: another thing than a file has its name."""
-
-
-class Folder(Place):
-    """A folder that is mounted on every machine."""
+class Folder:
+    """Files by name, a file whole or none, in a folder that is mounted on every machine."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def check(self) -> None:
+        """See that it answers this account."""
         if not self._root.is_dir():  # never made here: an empty mount point would take all in
             raise NotADirectoryError(errno.ENOTDIR, "is no folder")
         if not os.access(self._root, os.R_OK | os.W_OK | os.X_OK):
@@ -73,6 +52,8 @@ class Folder(Place):
             shutil.copyfileobj(found, out, PIECE)
 
     def read(self, name: str, into: Path, most: int) -> None:
+        """Copy a file of at most so many bytes here. Raises FileNotFoundError: it does not exist. TooLong: it is
+        longer. NotWhole: another thing than a file has its name."""
         path = self._path(name)
         if not stat.S_ISREG(path.lstat().st_mode):
             raise NotWhole("no file")
@@ -103,8 +84,8 @@ class Folder(Place):
         return self._root / name
 
 
-class Bucket(Place):
-    """An object store that speaks S3: a write is seen whole or not at all, by its own promise."""
+class Bucket:
+    """The same in an object store that speaks S3: a write is seen whole or not at all, by its own promise."""
 
     def __init__(self, root: str) -> None:
         import fsspec
@@ -141,6 +122,9 @@ class Bucket(Place):
             except S3_RETRYABLE_ERRORS:
                 if not left:
                     raise
+
+
+Place = Folder | Bucket
 
 
 async def _copy(answer: Mapping[str, Any], into: Path, most: int) -> None:

@@ -120,15 +120,12 @@ def _begun_or_new(
     again."""
     query = f"attributes.status != 'FINISHED' and tags.{DIGEST} = '{marks[DIGEST]}'"
     left = client.search_runs([experiment_id], query, max_results=1)
-    if not left:
-        run = mlflow.start_run(run_id=shown, experiment_id=experiment_id)
-        mlflow.set_tags(dict(marks))
-        return run
-    run_id = left[0].info.run_id
-    of_run = f"source_run_id = '{run_id}'"
-    for model in client.search_logged_models([experiment_id], filter_string=of_run):
-        client.delete_logged_model(model.model_id)
-    run = mlflow.start_run(run_id=run_id)
+    if left:
+        shown = left[0].info.run_id
+        of_run = f"source_run_id = '{shown}'"
+        for model in client.search_logged_models([experiment_id], filter_string=of_run):
+            client.delete_logged_model(model.model_id)
+    run = mlflow.start_run(run_id=shown, experiment_id=experiment_id)
     mlflow.set_tags(dict(marks))
     return run
 
@@ -142,7 +139,13 @@ def _finished(client: mlflow.MlflowClient, entry: ModelVersion) -> Registered:
         client.update_model_version(entry.name, entry.version, numbered)
     if client.get_run(entry.run_id).info.status != "FINISHED":
         client.set_terminated(entry.run_id, "FINISHED")  # registering came last
-    return _registered(client, entry)
+    experiment_id = client.get_run(entry.run_id).info.experiment_id
+    return Registered(
+        run_id=entry.run_id,
+        model_uri=f"models:/{entry.name}/{entry.version}",
+        version=str(entry.version),
+        link=link_of(experiment_id, entry.run_id),
+    )
 
 
 def logged_version(experiment: str, model_name: str, certificate_dir: Path) -> Registered | None:
@@ -251,13 +254,3 @@ def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
         )
     finally:
         logger.setLevel(level)
-
-
-def _registered(client: mlflow.MlflowClient, entry: ModelVersion) -> Registered:
-    experiment_id = client.get_run(entry.run_id).info.experiment_id
-    return Registered(
-        run_id=entry.run_id,
-        model_uri=f"models:/{entry.name}/{entry.version}",
-        version=str(entry.version),
-        link=link_of(experiment_id, entry.run_id),
-    )

@@ -81,12 +81,7 @@ class Store:
     def put_bytes(self, data: bytes, *, kind: str = "bytes", suffix: str = ".bin") -> Ref:
         """Keep bytes; the reference is the same for the same content."""
         ref = Ref(kind=kind, sha256=hashlib.sha256(data).hexdigest(), suffix=suffix)
-        target = self._target(ref)
-        if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(target, data)
-        self.publish(ref)
-        return ref
+        return self._put(ref, lambda target: write_whole(target, data))
 
     def put_frame(self, frame: pl.DataFrame, *, kind: str = "frame") -> Ref:
         """Keep a frame as parquet; equal frames give equal bytes, however their columns are chunked."""
@@ -97,12 +92,15 @@ class Store:
                     file, compression="zstd", compression_level=3, row_group_size=1 << 16
                 )
             ref = Ref(kind=kind, sha256=file_sha256(temporary), suffix=".parquet")
-            target = self._target(ref)
-            if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                put_in_place(temporary, target)
+            return self._put(ref, lambda target: put_in_place(temporary, target))
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _put(self, ref: Ref, put: Callable[[Path], None]) -> Ref:
+        target = self._target(ref)
+        if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            put(target)
         self.publish(ref)
         return ref
 

@@ -10,8 +10,7 @@ from browsing import PATIENCE, picture
 from mlflow_server import MlflowServer
 from pages import document, rows
 
-from flows.reports.page.publish import PAGE
-from flows.reports.page.render import render
+from flows.reports.page.publish import PAGE, render
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]

@@ -1,7 +1,7 @@
 """The words of a registered version, as MLflow's page shows them."""
 
-from tasks.against import NO_OTHER, AgainstChampion, difference
 from tasks.description import apart
+from tasks.wording import NO_OTHER, AgainstChampion, difference
 
 
 def test_columns_stand_apart_and_it_stays_a_table():

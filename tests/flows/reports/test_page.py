@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 from pages import STATED, document, rows
 
-from flows.reports.audit import markdown
 from flows.reports.page.document import SHOWN, Axis, PageDocument, state_of, verdict, with_audit
-from flows.reports.page.render import render
+from flows.reports.page.publish import render
+from flows.reports.verification import audit_page
 from hush_core.auditing.document import AttackFacts, AuditDocument
-from tasks.against import AgainstChampion, SecretChanges
 from tasks.description import secret_changes
+from tasks.wording import AgainstChampion, SecretChanges
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
@@ -183,7 +183,7 @@ def test_attacks_that_were_not_run_are_a_line_and_no_rows_of_zeros():
     )
     document_of = made.model_copy(update={"attacks": (*made.attacks, skipped)})
     text = " ".join(Seen(render(with_audit(document(rows(1)), document_of, []), {})).text)
-    on_screen = markdown(document_of, [])
+    on_screen = audit_page(document_of, [])
     for shown in (text, on_screen):
         assert "Not run: k-extraction (no long text)." in shown and shown.count("k-extraction") == 1
     assert "| k-extraction" not in on_screen and "| secret |" not in on_screen

@@ -15,7 +15,7 @@ from receiving import KEY
 from versions import champion, decided, killed_at
 
 from hush_core.errors import InputError
-from tasks.runtime import promotions, webhook
+from tasks.runtime import approvals, webhook
 from tasks.runtime.approvals import REJECTED
 from tasks.runtime.decisions import decide, finish_decisions
 from tasks.runtime.environment import home
@@ -97,7 +97,7 @@ def test_a_killed_decision_is_finished_before_the_next_one_of_the_model(model, r
     """And its message, which a rejection overtook before it was told, is not told."""
     uri = f"models:/{model}/1"
     with monkeypatch.context() as patched:
-        patched.setattr(promotions.Promotion, "keep", _once_then_die(promotions.Promotion.keep))
+        patched.setattr(approvals.Promotion, "keep", _once_then_die(approvals.Promotion.keep))
         with pytest.raises(KeyboardInterrupt):
             decided(uri)
     assert str(champion(model)) == "1"
@@ -252,5 +252,5 @@ def test_a_damaged_note_of_the_last_promotion_is_told_in_one_line(model):
     whole = file.read_bytes()
     file.write_bytes(whole[:-5])
     with pytest.raises(InputError, match="is damaged"):
-        promotions.last_promotion(model)
+        approvals.last_promotion(model)
     file.write_bytes(whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from template import copy_tracker
 
-from tasks import comparison_progress
+from tasks import publish_comparison
 from tasks.publish_comparison import shown
 from tasks.runtime.tracking import log_run, tracker
 
@@ -51,7 +51,7 @@ def test_each_training_is_a_step_and_a_stopped_one_goes_on_with_its_run():
 
 def test_a_tracker_that_is_away_ends_nothing(monkeypatch):
     with shown("compared", "k", 2) as progress:
-        monkeypatch.setattr(comparison_progress, "tracker", lambda: 1 / 0)
+        monkeypatch.setattr(publish_comparison, "tracker", lambda: 1 / 0)
         progress.done()
         assert progress.run_id is None
         progress.done()
