@@ -48,7 +48,7 @@ def secrets(
         bool, typer.Option("--review", help="decide on each new value by one key: is it a credential?")
     ] = False,
 ) -> None:
-    """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
+    """Which files hold which secret, and what changed. Plans and trains nothing."""
     command_line.one_thread()
     if why is not None:
         from flows.reports.decide import render_reasons, why_at
@@ -126,7 +126,7 @@ def init(
         typer.Argument(help="any folder of a git repository; this one unless given", show_default=False),
     ] = None,
 ) -> None:
-    """Write a first hush.yaml: a repository's teams, authors and credentials, each with a comment."""
+    """Write a first hush.yaml, with a comment on each entry. It names teams, authors and credentials."""
     found = command_line.repository(repository)
     place = command_line.prepare()
     from flows.init import init as write_first

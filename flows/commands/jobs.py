@@ -46,7 +46,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """The main job: extract, weigh, calibrate, train, attack, certify, register."""
+    """Train, attack, certify and register a model: the main job."""
     changes = command_line.changes(
         method=method, c=c, noise_multiplier=noise, rounds=rounds, batch=batch, learning_rate=learning_rate
     )
@@ -96,7 +96,7 @@ def plan(
         float | None, typer.Option(help="with --rehearse: what a run may cost, in minutes of training here")
     ] = None,
 ) -> None:
-    """What will it cost? Weights and noise for a sweep of c or of σ; or the plan of the best model (--rehearse)."""
+    """What will it cost? Weights and noise for a sweep of c or σ. With --rehearse: the plan of the best model."""
     changes = command_line.changes(method=method, rounds=rounds, batch=batch)
     config = command_line.job_file(config)
     if rehearse:
@@ -164,7 +164,7 @@ def compare(
     learning_rate: RateOption = None,
     out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
 ) -> None:
-    """What does each way of protecting cost here? The rival mechanisms on this data, at one promise."""
+    """Compare what each way of protecting costs on this data. All mechanisms hold one promise."""
     changes = command_line.changes(
         method=method, c=c, rounds=rounds, batch=batch, learning_rate=learning_rate
     )
@@ -202,7 +202,7 @@ def replicate(
         "lab/docs/results"
     ),
 ) -> None:
-    """A figure or table of a paper, computed again, ours beside it, every claim with a mark."""
+    """Compute a figure or table of a paper again, ours beside it. Every claim has a mark."""
     if show == (name is not None):
         raise InputError("hush replicate", "wants a name, or --list", "give one of the two")
     with command_line.laboratory("hush replicate"):
@@ -229,7 +229,7 @@ def demo(
         bool, typer.Option("--full", help="a larger repository and model, more training")
     ] = False,
 ) -> None:
-    """The main job on real code with planted credentials; ends in a one-screen report."""
+    """Run the main job on real code with planted credentials. Ends in a one-screen report."""
     command_line.writable(directory, "--directory")
     home = command_line.answer()
     from flows.demo.run import run_demo

@@ -38,7 +38,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Recompute a certificate from its own tables by a second route; fail on any mismatch."""
+    """Recompute a certificate by a second route. Fails on any mismatch."""
     command_line.one_thread()
     if delta is None and (secret or out):
         raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
@@ -77,7 +77,7 @@ def runs(
         ),
     ] = None,
 ) -> None:
-    """List the runs whose releases are counted in this home, refuted ones marked, or count those of another."""
+    """List the runs whose releases are counted in this home. Refuted ones are marked; or count those of another."""
     if add is not None and add.startswith("models:"):
         command_line.answer()
     else:
@@ -117,7 +117,7 @@ def audit(
         ),
     ] = False,
 ) -> None:
-    """Attack a registered model, and compare the result with its certificate; fails if it is refuted."""
+    """Attack a registered model; compare with its certificate. Fails if it is refuted."""
     if code + statistics + (model_uri is not None) != 1:
         raise InputError(
             "hush audit", "wants a model's URI or --code or --statistics", "give one of the three"
@@ -152,7 +152,7 @@ def canaries(
     repeat: Annotated[list[int] | None, typer.Option(help="times that one is planted; repeatable")] = None,
     seed: Annotated[int | None, typer.Option(help="for the same ones again; drawn unless given")] = None,
 ) -> None:
-    """Make up texts with secrets, to plant in a job: what `hush audit` should find if anything can be found."""
+    """Make up texts with secrets, to plant in a job. `hush audit` should find them if anything can be found."""
     from flows.canaries import write_canaries
 
     folder = command_line.writable(out, "hush canaries")
@@ -169,7 +169,7 @@ def review(
     reason: Annotated[str | None, typer.Option(help="why; asked for when not given")] = None,
     reviewer: Annotated[str | None, typer.Option(help="who decides")] = None,
 ) -> None:
-    """Verify, show, and approve or reject a registered model; moves the alias `champion`."""
+    """Verify, show, and approve or reject a registered model. Approval moves the alias `champion`."""
     if decision not in (None, "approve", "reject"):
         raise InputError("--decision", "is neither approve nor reject", "give one of the two")
     command_line.answer()
@@ -191,7 +191,7 @@ def watch(
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="a further model; repeatable")] = None,
 ) -> None:
-    """Verify every champion again, take the alias from what fails, and send promotions that the webhook missed."""
+    """Verify every champion again; what fails loses the alias. Sends promotions that the webhook missed."""
     if config is not None:
         from hush_core.config import load_config
 

@@ -44,7 +44,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Register the flows as Prefect deployments, scheduled and triggerable from the UI, and run them."""
+    """Register the flows as Prefect deployments, and run them. They are scheduled and started from the UI."""
     if (postgres or background) and not with_servers:
         raise InputError("--postgres and --background", "say nothing without --with-servers", "add it")
     if config is not None:
@@ -76,8 +76,7 @@ def serve(
 
 
 def stop() -> None:
-    """End the servers that `hush serve --with-servers` started, and with a checkpoint the runs that they were
-    doing."""
+    """End what `hush serve --with-servers` started. The runs that it was doing leave a checkpoint."""
     from flows.serve import stop as stop_servers
 
     print("stopped" if stop_servers() else "no servers of this HUSH_HOME are running")
@@ -87,7 +86,7 @@ def stop() -> None:
 def doctor(
     config: Annotated[Path | None, typer.Argument(help="a job's YAML, to be checked too")] = None,
 ) -> None:
-    """Say everything that is wrong with this installation, each with its fix; changes nothing."""
+    """Say all that is wrong with this installation. Each has its fix; changes nothing."""
     import os
 
     from tasks.runtime.environment import home, settings
@@ -109,7 +108,7 @@ def doctor(
 def backup(
     into: Annotated[Path, typer.Argument(help="a new folder; as private as HUSH_HOME", show_default=False)],
 ) -> None:
-    """Copy all of HUSH_HOME, its databases too, while everything may continue."""
+    """Copy all of HUSH_HOME while everything may continue. Its databases too."""
     from flows.backup import back_up
 
     files = back_up(command_line.prepare(), into)
@@ -138,7 +137,7 @@ def schema(
         str, typer.Argument(help="config, or a command: of what its --json prints", show_default=True)
     ] = "config",
 ) -> None:
-    """Print a JSON Schema: of the config, for editors, or of a command's result, for machines."""
+    """Print a JSON Schema of the config or a command's result. For editors, and for machines."""
     import json
 
     if of == "config":
@@ -158,7 +157,7 @@ def explain(
         typer.Argument(help="a code, or words of a message or report; none: all", show_default=False),
     ] = None,
 ) -> None:
-    """Say why hush refuses with a message, or what a word of a report means, and what to do."""
+    """Explain a refusal, or a word of a report. Says what to do."""
     from flows.explain import explain as found
 
     print("\n".join(line for refusal in found(words or ()) for line in refusal.lines()))

@@ -35,6 +35,8 @@ DIGITS = 12
 REDACTED = {"redacted": "redacted", "in places": "places"}
 """Columns that are only where something was redacted."""
 FILES = ["files read", "examples", "left out"]
+FIRST_AT, PLACE = "first at", 60
+"""The head of a column of places, and the characters of one that are not folded."""
 NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
 
 
@@ -68,8 +70,11 @@ def _show(
 ) -> None:
     """A table of the first rows; how many more there are, and where."""
     table = Table(**about)
-    for name in heads:
-        table.add_column(name, overflow="fold", justify="right" if name in numbers else "left")
+    for n, name in enumerate(heads):
+        # a place is read and opened: its line number stays with it where the terminal is wide enough
+        width = min(PLACE, max(len(row[n]) for row in rows)) if name == FIRST_AT and rows else None
+        justify = "right" if name in numbers else "left"
+        table.add_column(name, overflow="fold", justify=justify, min_width=width)
     for row in rows[: most[0]]:
         table.add_row(*map(escape, row))
     console.print(table)
@@ -158,7 +163,7 @@ def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, cons
         ]
         for name, place, n, held, reason in values.iter_rows()
     ]
-    heads, more = ["what", "first at", *says, "files", unit], (MOST_VALUES, "{}: " + file)
+    heads, more = ["what", FIRST_AT, *says, "files", unit], (MOST_VALUES, "{}: " + file)
     _show(console, heads, ["files", unit], shown, more, title=title, caption=caption)
 
 
