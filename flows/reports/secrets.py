@@ -52,6 +52,13 @@ def render(summary: Summary, console: Console) -> None:
     numbers, entries = _entries(summary, {"recognised elsewhere": "propagated"})
     whole = (MOST_ENTRIES, "{} entries: whole_coverage.json")
     _show(console, ["entry", "kind", *numbers], numbers, entries, whole, title=held, caption=since)
+    if (file := summary.files.get("changes.csv")) and (changes := _table(file)).height:
+        names = changes["name"].map_elements(lambda name: short_name(name, DIGITS), pl.String)
+        place = pl.format("{}:{}", "source", "path")
+        rows = [list(row) for row in changes.select("change", names, place.alias("file")).iter_rows()]
+        _show(
+            console, ["change", "what", "file"], [], rows, (MOST_VALUES, "{}: changes.csv"), title="Changed"
+        )
     for line in ways(summary.coverage)[:MOST_ENTRIES]:
         console.print(escape(line), soft_wrap=True)
     heads, whole = ["repository", *FILES], (MOST_ENTRIES, "{} repositories: whole_coverage.json")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import sqlite3
 
 import pytest
@@ -40,6 +41,10 @@ def test_the_report_then_only_what_changed(job):
         rows = {(r["change"], r["name"].partition("/")[0], r["path"]) for r in csv.DictReader(file)}
     assert rows == {("new", "creds", "app/late.py"), ("gone", "owners", "risk/model.py")}
     assert states(output)["extract"] == ["Completed"] and "since the baseline" in output
+    shown = output.partition("Changed")[2]
+    assert re.search(r"new .*creds/.*app/late\.py", shown) and re.search(
+        r"gone .*owners.*risk/model\.py", shown
+    )
     assert "owners: protects NOTHING" in output
     changed = (folder / "changes.csv").read_bytes()
     job.hush("secrets", job.config, "--secret", "creds/none", status=2)  # a second look, and one that fails
