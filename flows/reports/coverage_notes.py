@@ -62,17 +62,12 @@ def redaction(coverage: dict[str, Any]) -> str:
 
 
 def coverage_notes(coverage: dict[str, Any]) -> list[str]:
-    """Entries that protect nothing, too little or too much, and text that is not read; no value and no path."""
+    """Entries that protect nothing, too little or too much, and what is not searched; no value and no path."""
     notes = []
     every = sum(facts["examples"] for facts in coverage["repositories"].values())
     lost = leaves_out(coverage)
     for entry, facts in coverage["secrets"].items():
         notes += _of_entry(entry, facts, every, lost)
-    skipped = sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values())
-    if skipped:
-        notes.append(
-            f"{counted(skipped, 'file')} not scanned, left out (skipped.csv of `hush secrets` names them)"
-        )
     if cut := coverage.get("propagation", {}).get("decoded_in_part"):
         notes.append(
             f"up to {cut:,} files decode to more than is searched (16 times their size and 4 MiB, or 8 MiB "
@@ -82,7 +77,7 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
 
 
 def as_asked(coverage: dict[str, Any]) -> list[str]:
-    """What became of each entry's text, as the config asks or hush chose: nothing to be warned of."""
+    """What became of each entry's text, as the config asks or hush chose, and of files that are no text."""
     lines = []
     for entry, facts in coverage["secrets"].items():
         if facts["left_out_secrets"]:
@@ -95,6 +90,10 @@ def as_asked(coverage: dict[str, Any]) -> list[str]:
                 f"{entry}: {counted(facts['redacted_secrets'], 'value')} redacted, in "
                 f"{counted(facts['redacted_places'], 'place')}; a copy that the search did not find is not covered"
             )
+    if skipped := sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values()):
+        lines.append(
+            f"{counted(skipped, 'file')} not scanned, left out (skipped.csv of `hush secrets` names them)"
+        )
     return lines
 
 

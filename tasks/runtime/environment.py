@@ -167,6 +167,7 @@ def settings(place: Home) -> dict[str, str]:
         "DO_NOT_TRACK": "true",
         "MLFLOW_TRACKING_URI": f"sqlite:///{place.mlflow_database}",
         "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_LOGGING_LEVEL": "WARNING",
         "MLFLOW_ALLOW_PICKLE_DESERIALIZATION": "false",
         "MLFLOW_RECORD_ENV_VARS_IN_MODEL_LOGGING": "false",
         "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
@@ -174,6 +175,7 @@ def settings(place: Home) -> dict[str, str]:
         "GIT_PYTHON_REFRESH": "quiet",
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "TRANSFORMERS_OFFLINE": "1",
         # torch's threads wait asleep: where they spin beside other work, a small step takes ten times its CPU time
         "OMP_WAIT_POLICY": "PASSIVE",
