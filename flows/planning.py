@@ -88,7 +88,6 @@ def planned(
 def _priced(
     config: HushConfig, extracted: Extracted, scales: list[Scale], *, extend: bool
 ) -> tuple[list[Point], list[PlanRow], int | None]:
-    """The points of the sweep, their rows, and which of them to take."""
     points = sweep_points(config, extracted, scales, extend=extend)
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method) if rows else None

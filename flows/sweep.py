@@ -137,7 +137,6 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
 def _noise(
     weights: Ref, edges: Ref, method: Method, extracted: Extracted, config: HushConfig, in_all: int
 ) -> Running[NoiseEstimate]:
-    """For a promise of so many rounds."""
     return estimate_noise.submit(
         weights, edges, extracted.secrets, rounds=config.train.rounds,
         expected_batch=config.train.batch, method=method, in_all=in_all, mechanism=config.mechanism,

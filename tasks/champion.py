@@ -87,7 +87,6 @@ def _refuse_refuted(what: str, ref: Ref, store: Store) -> None:
 
 
 def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
-    """The version with the alias, and its files; None where no version has it."""
     from tasks.runtime.approvals import check_approval, check_last
     from tasks.runtime.decisions import finish_decisions
     from tasks.runtime.versions import CHAMPION, DIGEST, find_version, model_files, older_files

@@ -133,7 +133,6 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
 
 
 def _kept(store: Store, stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> Path:
-    """Where the end of this play is kept."""
     sigma, essential = priced.noise_multiplier, settings.essential()
     key = content_key("play", PLAYED_VERSION, stage, priced.weights, sigma, essential, seed)
     return store.work_dir("rehearsals") / f"{key}.json"

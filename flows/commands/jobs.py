@@ -126,7 +126,6 @@ def _rehearse(
     out: Path | None,
     **effort: float | None,
 ) -> None:
-    """`hush plan --rehearse`."""
     if noise:
         changes = command_line.changes(**changes.model_dump(exclude_none=True), noise_multiplier=noise[0])
     command_line.check(config, changes, command="plan --rehearse")

@@ -229,7 +229,6 @@ def _plant(
     codenames: list[str],
     chance: random.Random,
 ) -> Files:
-    """The files that hold a planted value: settings, modules, notes and encoded copies."""
     planted: Files = {}
     modules = [path for path, content in sorted(code.items()) if path.endswith(".py") and _places(content)]
     for credential in credentials:

@@ -118,7 +118,6 @@ def _home_signature(name: str, version: str, tags: Mapping[str, str]) -> str:
 
 
 def _subject(name: str, version: str, tags: Mapping[str, str]) -> dict[str, str]:
-    """The version, by the hash of its certificate."""
     return {f"models:/{name}/{version}": tags.get(DIGEST, "")}
 
 

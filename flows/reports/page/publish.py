@@ -99,7 +99,6 @@ def _part(name: str) -> str:
 
 
 def _hash(name: str) -> str:
-    """Of what is between the tags, as the policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(_part(name).encode()).digest()).decode()
 
 
@@ -115,7 +114,6 @@ def _probability(value: float | None) -> str:
 
 
 def _coded(text: str) -> Markup:
-    """Escaped, with what is between backticks as code."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
