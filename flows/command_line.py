@@ -42,11 +42,8 @@ def writable(out: Path | None, option: str = "--out") -> Path | None:
             for folder in missing:  # a refusal on the way leaves nothing
                 folder.rmdir()
         except OSError as error:
-            raise InputError(
-                f"{option}: {out}",
-                error.strerror or "cannot be written",
-                "name a folder that you may write to",
-            ) from None
+            hint = "name a folder that you may write to"
+            raise InputError(f"{option}: {out}", error.strerror or "cannot be written", hint) from None
     return out
 
 
@@ -77,9 +74,8 @@ def job_file(given: Path | None, *, looks: bool = False) -> Path:
     if looks and (given is None or given.is_dir()):
         return repository(given)
     if given is None:
-        raise InputError(
-            str(FIRST), "is not in this folder", "run `hush init` to write it, or name the YAML file of a job"
-        )
+        hint = "run `hush init` to write it, or name the YAML file of a job"
+        raise InputError(str(FIRST), "is not in this folder", hint)
     return given
 
 
@@ -103,9 +99,8 @@ def laboratory(command: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "lab":
             raise
-        raise InputError(
-            command, "needs hush's laboratory, which is not installed", "pip install 'hush-secrets[lab]'"
-        ) from None
+        hint = "pip install 'hush-secrets[lab]'"
+        raise InputError(command, "needs hush's laboratory, which is not installed", hint) from None
 
 
 def one_thread() -> None:

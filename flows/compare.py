@@ -63,14 +63,12 @@ class Comparison(BaseModel, frozen=True):
         InputError: a number below 1, or more seeds than MOST_SEEDS.
         """
         if self.seeds > MOST_SEEDS:
-            raise InputError(
-                "--seeds", f"is above {MOST_SEEDS:,}", "give fewer: each trains every mechanism once more"
-            )
+            hint = "give fewer: each trains every mechanism once more"
+            raise InputError("--seeds", f"is above {MOST_SEEDS:,}", hint)
         for name in ("seeds", "parallel"):
             if getattr(self, name) < 1:
-                raise InputError(
-                    f"--{name}", f"must be at least 1, got {getattr(self, name)}", "give a positive number"
-                )
+                hint = "give a positive number"
+                raise InputError(f"--{name}", f"must be at least 1, got {getattr(self, name)}", hint)
 
 
 Played = tuple[Outcome, Ref]

@@ -89,11 +89,8 @@ def _prepare() -> None:
     missing = {name: value for name, value in settings(home()).items() if not os.environ.get(name)}
     database = home().mlflow_database
     if missing.get("MLFLOW_TRACKING_URI") == f"sqlite:///{database}" and not database.is_file():
-        raise InputError(
-            "MLFLOW_TRACKING_URI",
-            f"names no registry, and {database} is not one",
-            "set it to your MLflow server",
-        )
+        hint = "set it to your MLflow server"
+        raise InputError("MLFLOW_TRACKING_URI", f"names no registry, and {database} is not one", hint)
     if "prefect" in sys.modules:
         missing = {name: value for name, value in missing.items() if not name.startswith("PREFECT_")}
     os.environ.update(missing)

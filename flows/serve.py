@@ -119,9 +119,8 @@ def _recorded(home: Home, with_servers: bool, postgres_port: int | None) -> Iter
         yield lambda ready: None
         return
     if (other := supervisor(home)) is not None:
-        raise InputError(
-            str(path), f"process {other['pid']} runs the servers of this home", "hush stop ends them"
-        )
+        hint = "hush stop ends them"
+        raise InputError(str(path), f"process {other['pid']} runs the servers of this home", hint)
     write(False)
     try:
         yield write
@@ -242,9 +241,8 @@ def _schedule(config_file: Path | None, cron: str | None, timezone: str | None) 
     try:
         zone_of(timezone)
     except ValueError:
-        raise InputError(
-            "--timezone", "is not a known time zone", "write one such as Europe/Berlin"
-        ) from None
+        hint = "write one such as Europe/Berlin"
+        raise InputError("--timezone", "is not a known time zone", hint) from None
     try:
         check_schedule(cron)
     except ValueError as error:

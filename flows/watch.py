@@ -154,11 +154,9 @@ def _look(name: str) -> _Look:
         if not organisation:
             return _Look(uri, "does not verify", (f"{uri}: {OF_NOBODY}",), itself=True, seen=seen)
     if organisation:
-        raise InputError(
-            TRUST,
-            f"names no trust root here, and the decision on {uri} carries an organisation's signature",
-            "name it as on the machines that review; nothing was taken away",
-        )
+        what = f"names no trust root here, and the decision on {uri} carries an organisation's signature"
+        hint = "name it as on the machines that review; nothing was taken away"
+        raise InputError(TRUST, what, hint)
     try:
         check_approval(entry, trust)
         check_last(entry, trust)

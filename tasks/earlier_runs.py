@@ -185,11 +185,9 @@ def _refuse_let_go(earlier: Earlier, secrets: pl.DataFrame, examples: pl.DataFra
         return
     _, example = earlier.let_go.row(0)
     place = "public text" if example < 0 else ":".join(examples.select("source", "path").row(example))
-    raise InputError(
-        f"promise.runs: {place} ({earlier.let_go.height} texts in all)",
-        f"earlier runs protected it as {let_go_names(earlier, secrets)}, and no entry names it now",
-        "name it as those runs did, or leave it out of training by an entry with `protect: drop`",
-    )
+    what = f"earlier runs protected it as {let_go_names(earlier, secrets)}, and no entry names it now"
+    hint = "name it as those runs did, or leave it out of training by an entry with `protect: drop`"
+    raise InputError(f"promise.runs: {place} ({earlier.let_go.height} texts in all)", what, hint)
 
 
 def let_go_names(earlier: Earlier, secrets: pl.DataFrame) -> str:

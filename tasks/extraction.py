@@ -146,11 +146,9 @@ def refuse_without_edges(extracted: Extracted) -> None:
         return
     coverage = open_store().read_json(extracted.coverage)
     if all(map(protects_nothing, coverage["secrets"].values())):
-        raise InputError(
-            "secrets",
-            "no example holds any of the secrets, so there is nothing to protect",
-            "check globs, teams, addresses and the revision; `hush secrets` shows what is found",
-        )
+        what = "no example holds any of the secrets, so there is nothing to protect"
+        hint = "check globs, teams, addresses and the revision; `hush secrets` shows what is found"
+        raise InputError("secrets", what, hint)
     raise InputError(
         "secrets",
         "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",

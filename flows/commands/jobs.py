@@ -103,9 +103,8 @@ def plan(
         _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
         return
     if trials is not None or examples is not None or minutes is not None:
-        raise InputError(
-            "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
-        )
+        hint = "add --rehearse"
+        raise InputError("--trials, --examples and --minutes", "say nothing without --rehearse", hint)
     command_line.one_thread()
     checked = command_line.check(config, changes, command="plan")
     from flows.answers import plan_report_of

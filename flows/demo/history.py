@@ -103,9 +103,8 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     )
     if done.returncode:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(
-            f"git {arguments[0]}", reason[-1] if reason else "failed", "check the installation of git"
-        )
+        hint = "check the installation of git"
+        raise InputError(f"git {arguments[0]}", reason[-1] if reason else "failed", hint)
     return done.stdout
 
 
@@ -123,9 +122,8 @@ def write_letters(path: Path, seed: int) -> int:
     try:
         from pydoc_data.topics import topics
     except ImportError:
-        raise InputError(
-            "pydoc_data.topics", "is not installed", "use a Python with all of its standard library"
-        ) from None
+        hint = "use a Python with all of its standard library"
+        raise InputError("pydoc_data.topics", "is not installed", hint) from None
     paragraphs = {text.strip() for topic in topics.values() for text in _APART.split(topic)}
     letters = sorted(text for text in paragraphs if len(text) >= SHORTEST)
     random.Random(f"hush demo {seed} letters").shuffle(letters)

@@ -155,11 +155,8 @@ def _standard_library(private_bytes: int, public_bytes: int) -> tuple[dict[str, 
             total += len(content)
             public[f"third_party/stdlib/{path.as_posix()}"] = content
     if not own["services"] or not public:
-        raise InputError(
-            str(root),
-            "holds too little source of the standard library",
-            "use a Python with its library's source",
-        )
+        hint = "use a Python with its library's source"
+        raise InputError(str(root), "holds too little source of the standard library", hint)
     return own, public
 
 

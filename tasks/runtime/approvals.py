@@ -93,9 +93,8 @@ def _read(file: Path) -> Promotion:
     try:
         return Promotion.model_validate_json(file.read_bytes())
     except ValidationError:
-        raise InputError(
-            str(file), "is damaged", "restore it from a backup, or remove it and review the champion again"
-        ) from None
+        hint = "restore it from a backup, or remove it and review the champion again"
+        raise InputError(str(file), "is damaged", hint) from None
 
 
 SIGNATURE = "review_signature"

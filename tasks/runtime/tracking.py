@@ -185,9 +185,8 @@ def experiment_of(client: mlflow.MlflowClient, name: str) -> str:
             if error.error_code != "RESOURCE_ALREADY_EXISTS" or known is None:
                 raise
     if known.lifecycle_stage == "deleted":
-        raise InputError(
-            f"tracking.experiment: {name}", "was deleted in MLflow", "restore it or name another"
-        )
+        hint = "restore it or name another"
+        raise InputError(f"tracking.experiment: {name}", "was deleted in MLflow", hint)
     for key, value in KIND.items():
         if key not in known.tags:  # of an older hush
             client.set_experiment_tag(known.experiment_id, key, value)

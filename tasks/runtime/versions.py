@@ -36,11 +36,8 @@ def find_version(model_uri: str) -> ModelVersion:
     asked for."""
     match = re.fullmatch(r"models:/([^/@]+)(?:/(\d+)|@([\w-]+))", model_uri)
     if not match:
-        raise InputError(
-            model_uri or "the model",
-            "does not name a version",
-            "write models:/NAME/VERSION or models:/NAME@ALIAS",
-        )
+        hint = "write models:/NAME/VERSION or models:/NAME@ALIAS"
+        raise InputError(model_uri or "the model", "does not name a version", hint)
     name, number, alias = match.groups()
     nowhere = InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI")
     if not has_tracker() or (number and (len(number) > 10 or int(number) > LARGEST)):

@@ -156,18 +156,16 @@ def stated_by(certificate: Certificate, *, several: bool) -> Stated:
     promise = [certificate.promise]
     promise += [certificate.all_runs_promise] if several else []
     promise += [certificate.redaction_promise] if facts.redaction.secrets else []
+    trained = ("released_unprotected", "noise_source", "sampler", "gradient_scale")
     return Stated(
         promise=tuple(promise),
         not_promised=certificate.not_promised,
-        released_unprotected=facts.training.released_unprotected,
         digest=certificate.digest,
-        run=facts.run,
         schema_version=certificate.schema_version,
+        run=facts.run,
         sources=facts.sources,
         code=facts.code,
-        noise_source=facts.training.noise_source,
-        sampler=facts.training.sampler,
-        gradient_scale=facts.training.gradient_scale,
+        **{name: getattr(facts.training, name) for name in trained},
     )
 
 
