@@ -116,9 +116,8 @@ def check(config_file: Path, given: Changes | None = None, *, command: str = "ru
     """
     from hush_core.config import load_config
 
-    load_config(
-        config_file, given, command=command
-    )  # keys and values first: what checks the rest takes a second to load
+    # keys and values first: what checks the rest takes a second to load
+    load_config(config_file, given, command=command)
     answer()
     from flows.check import check_config
 

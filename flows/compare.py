@@ -211,17 +211,14 @@ def _rows(
 
 
 def _run(rival: str, seed: int, outcome: Outcome, loss: float | None) -> RivalRun:
-    calibrated, weighed = outcome.calibrated, outcome.weighed
+    calibrated, weighed, trained = outcome.calibrated, outcome.weighed, outcome.trained
     return RivalRun(
         rival=rival,
         seed=seed,
         loss=loss,
-        noise_multiplier=calibrated.noise_multiplier,
-        effective_noise=calibrated.effective_noise,
-        rounds=calibrated.rounds,
+        **{name: getattr(calibrated, name) for name in ("noise_multiplier", "effective_noise", "rounds")},
         kept=round(weighed.kept * weighed.candidates) + weighed.trained_plain,
         worst_bound_to_target=outcome.worst_ratio,
         extracted=outcome.attacked.extracted,
-        seconds_a_round=outcome.trained.seconds_a_round,
-        peak_memory=outcome.trained.peak_memory,
+        **{name: getattr(trained, name) for name in ("seconds_a_round", "peak_memory")},
     )

@@ -71,9 +71,8 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
         if verification.refuted:
             raise VerificationError([f"{uri}: {verification.audit}"])
         if trusted is None and verification.certificate.facts.store != home().fingerprint("identity"):
-            raise VerificationError(
-                [f"{uri}: is of another HUSH_HOME, and no trust root says whose review counts (HUSH_TRUST)"]
-            )
+            why = f"{uri}: is of another HUSH_HOME, and no trust root says whose review counts (HUSH_TRUST)"
+            raise VerificationError([why])
         if certificate_digest(Path(folder)) != entry.tags.get(DIGEST):
             raise VerificationError([f"{uri}: changed while it was loaded"])  # what was approved is another
         approval = check_approval(entry, trusted)

@@ -44,9 +44,8 @@ def _verified(
     target: str, progress: Progress | None, trust: TrustRoot | None, *, chained: bool, audited: bool = True
 ) -> Verification:
     if target.startswith("models:"):
-        from flows.registered import (
-            verify_registered,  # with orchestrator and tracker, which a folder does not need
-        )
+        # with orchestrator and tracker, which a folder does not need
+        from flows.registered import verify_registered
 
         with tempfile.TemporaryDirectory() as folder:
             found = verify_registered(

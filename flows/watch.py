@@ -145,9 +145,8 @@ def _look(name: str) -> _Look:
         older, store = error, error.store
     except VerificationError as error:
         return _Look(uri, "does not verify", tuple(error.failures), itself=True, seen=seen)
-    organisation = trust is None and entry.tags.get(SIGNATURE, "").startswith(
-        "{"
-    )  # its signature is an envelope
+    # whose signature is an envelope
+    organisation = trust is None and entry.tags.get(SIGNATURE, "").startswith("{")
     if trust is None and store != home().fingerprint("identity"):
         if older is None:
             return _Look(uri, NOT_CHECKED)

@@ -71,18 +71,16 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     work = store.work_dir("extraction")
     cache = store.root / "extraction"
     found = extract(config, home().identity_key(), in_percent(progress_log()), cache=cache, work=work)
+    counts = {
+        name: getattr(found, name).height for name in ("examples", "public", "secrets", "edges", "redacted")
+    }
+    places, holding = int(found.redacted["places"].sum()), found.edges["example_id"].n_unique()
     run_logger().info(
         "found %d secrets in %d of %d examples (%d edges); %d public examples",
-        found.secrets.height,
-        found.edges["example_id"].n_unique(),
-        found.examples.height,
-        found.edges.height,
-        found.public.height,
-    )
-    if found.redacted.height:
-        run_logger().info(
-            "redacted %d values in %d places", found.redacted.height, found.redacted["places"].sum()
-        )
+        counts["secrets"], holding, counts["examples"], counts["edges"], counts["public"],
+    )  # fmt: skip
+    if counts["redacted"]:
+        run_logger().info("redacted %d values in %d places", counts["redacted"], places)
     tables = (
         "examples", "public", "secrets", "edges", "occurrences", "dropped", "redacted", "redactions",
         "redacted_values", "replaced",
@@ -103,12 +101,8 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
             {label: facts["skipped_files"] for label, facts in found.coverage["repositories"].items()},
             kind="skipped",
         ),
-        n_examples=found.examples.height,
-        n_public=found.public.height,
-        n_secrets=found.secrets.height,
-        n_edges=found.edges.height,
-        n_redacted=found.redacted.height,
-        n_redacted_places=int(found.redacted["places"].sum()),
+        **{f"n_{name}": count for name, count in counts.items()},
+        n_redacted_places=places,
         fingerprint=fingerprint,
         commits=commits,
     )

@@ -151,9 +151,8 @@ def check_approval(entry: ModelVersion, trust: TrustRoot | None = None) -> str:
     signer = _signer(entry, trust, given)
     last = _last(entry.name, entry.version)
     if last.is_file() and not hmac.compare_digest(last.read_bytes(), given.encode()):
-        raise VerificationError(
-            [f"{uri}: carries an approval that a later decision of this home took back: review it again"]
-        )
+        why = f"{uri}: carries an approval that a later decision of this home took back: review it again"
+        raise VerificationError([why])
     return f"approved by {tags[BY]} at {tags[AT]}, signed {signer}"
 
 
@@ -174,9 +173,8 @@ def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
         raise VerificationError([f"{uri}: was approved at {at}, and {now} at {last.at}; {back}"])
     for other in approved_since(entry.name, at, trust):
         if str(other.version) != pending:
-            raise VerificationError(
-                [f"{uri}: was approved at {at}, and version {other.version} at {other.tags[AT]}; {back}"]
-            )
+            why = f"{uri}: was approved at {at}, and version {other.version} at {other.tags[AT]}; {back}"
+            raise VerificationError([why])
 
 
 def approved_since(model: str, at: str, trust: TrustRoot | None) -> Iterator[ModelVersion]:
@@ -209,12 +207,11 @@ def _signer(entry: ModelVersion, trust: TrustRoot | None, given: str) -> str:
 def _check_own(entry: ModelVersion, given: str) -> str:
     right = _home_signature(entry.name, entry.version, entry.tags)
     if not hmac.compare_digest(given, right):
-        raise VerificationError(
-            [
-                f"models:/{entry.name}/{entry.version}: says that it was approved, and no review with the key of "
-                f"this home did that ({home().keys}): review it with hush review"
-            ]
+        why = (
+            f"models:/{entry.name}/{entry.version}: says that it was approved, and no review with the key of "
+            f"this home did that ({home().keys}): review it with hush review"
         )
+        raise VerificationError([why])
     return "with the key of this home"
 
 

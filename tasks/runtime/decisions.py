@@ -171,8 +171,7 @@ def withdraw(seen: Standing, *, failed: bool) -> bool:
     else then.
 
     failed: its files or its certificate do not hold, and it must be reviewed again. Otherwise only its promotion
-        does
-        not hold: an approval that nobody made is `pending` again.
+        does not hold: an approval that nobody made is `pending` again.
     """
     name, version = seen.entry.name, seen.entry.version
     with _refused_in_words(), one_at_a_time(home(), "decisions"):

@@ -44,19 +44,17 @@ def find_version(model_uri: str) -> ModelVersion:
         raise nowhere
     client = tracker()
     try:
-        found = (
-            client.get_model_version(name, number)
-            if number
-            else client.get_model_version_by_alias(name, alias)
+        ask, which = (
+            (client.get_model_version, number) if number else (client.get_model_version_by_alias, alias)
         )
+        found = ask(name, which)
     except MlflowException as error:
         if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
             raise
         raise nowhere from None
     if found.name != name or (number and int(found.version) != int(number)):
-        raise VerificationError(
-            [f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"]
-        )
+        why = f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"
+        raise VerificationError([why])
     return found
 
 
