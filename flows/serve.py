@@ -215,20 +215,20 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
         about = {"name": f"hush-{flow.name}", "description": ABOUT[flow.name], "concurrency_limit": limit}
         return flow.to_deployment(**about, **given, entrypoint_type=EntrypointType.MODULE_PATH, **options)
 
-    def at(when: str, slug: str) -> dict[str, Any]:
-        return {"schedules": [Cron(when, timezone=timezone, slug=slug)]}
+    def at(when: str, slug: str, asked: object = True) -> dict[str, Any]:
+        """An empty list takes away what an earlier `hush serve` scheduled."""
+        return {"schedules": [Cron(when, timezone=timezone, slug=slug)] if asked else []}
 
     run_deployments(
-        deployed(train, one, **(at(cron, "retrain") if config_file else {})),
+        deployed(train, one, **at(cron, "retrain", config_file)),
         deployed(plan, few),
         deployed(rehearse, one),
         deployed(compare, one),
         deployed(secrets, few),
         deployed(review, paused, {}),
-        deployed(audit, one, **(at(AUDIT, "audit") if config_file else {})),
-        deployed(
-            watch, last, **at(WATCH, "watch")
-        ),  # without a config it watches what this home has promoted
+        deployed(audit, one, **at(AUDIT, "audit", config_file)),
+        # without a config it watches what this home has promoted
+        deployed(watch, last, **at(WATCH, "watch")),
         limit=AT_MOST,  # a paused review holds its process for days: half of the places are kept from them
     )
 
