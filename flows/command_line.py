@@ -213,13 +213,18 @@ def progress() -> Progress:
     return show
 
 
-@contextmanager
-def owned() -> Iterator[None]:
-    """A server is started if a flow needs one, once every check that does not need it has passed. What is started
-    in here carries this process's mark from its first moment: a later command sees who died."""
+def serve() -> None:
+    """Start what a flow needs, once every check that does not need it has passed."""
     from tasks.runtime.embedded_server import start_server
 
     start_server()
+
+
+@contextmanager
+def owned() -> Iterator[None]:
+    """A server is started if a flow needs one, and what is started in here carries this process's mark from its
+    first moment: a later command sees who died."""
+    serve()
     from prefect import tags
 
     from flows.bars import bars

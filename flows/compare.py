@@ -59,9 +59,7 @@ class Comparison(BaseModel, frozen=True):
     """So many train at the same time, each in a process of its own."""
 
     def check(self) -> None:
-        """Raises:
-        InputError: a number below 1, or more seeds than MOST_SEEDS.
-        """
+        """Raises InputError: a number below 1, or more seeds than MOST_SEEDS."""
         if self.seeds > MOST_SEEDS:
             hint = "give fewer: each trains every mechanism once more"
             raise InputError("--seeds", f"is above {MOST_SEEDS:,}", hint)

@@ -62,9 +62,7 @@ class Effort(BaseModel, frozen=True):
     """Values of c (or of σ, where the config gives σ) in place of the usual ones."""
 
     def check(self) -> None:
-        """Raises:
-        InputError: a number that is not positive, or both budgets.
-        """
+        """Raises InputError: a number that is not positive, or both budgets."""
         if self.examples is not None and self.minutes is not None:
             hint = "give one of them"
             raise InputError("--examples and --minutes", "are two budgets for the same run", hint)

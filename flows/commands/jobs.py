@@ -231,9 +231,8 @@ def demo(
     command_line.writable(directory, "--directory")
     home = command_line.answer()
     from flows.demo.run import run_demo
-    from tasks.runtime.embedded_server import start_server
 
-    start_server()
+    command_line.serve()
     report = run_demo(directory or home.root / "demo", command_line.console(), full=full)
     from flows.reports.job_screen import render
 

@@ -47,11 +47,8 @@ class Commit:
 def write_repository(path: Path, commits: list[Commit]) -> str:
     """Make a repository with a work tree at `path`; the full id of main's last commit.
 
-    No configuration of this machine or user is read, and no hook can run.
-
-    Raises:
-        InputError: there is no git, or it fails.
-    """
+    No configuration of this machine or user is read, and no hook can run. Raises InputError: there is no git, or it
+    fails."""
     _git(path.parent, "init", "--quiet", "--initial-branch=main", "--template=", str(path))
     _git(path, "fast-import", "--quiet", "--done", stdin=_stream(commits))
     _git(path, "reset", "--quiet", "--hard", "main")
@@ -114,11 +111,8 @@ _APART = re.compile(r"\n\s*\n")
 
 
 def write_letters(path: Path, seed: int) -> int:
-    """Write a table of JSON lines, {"customer": …, "text": …}; how many customers it has.
-
-    Raises:
-        InputError: this Python keeps no reference for `help()`.
-    """
+    """Write a table of JSON lines, {"customer": …, "text": …}; how many customers it has. Raises InputError: this
+    Python keeps no reference for `help()`."""
     try:
         from pydoc_data.topics import topics
     except ImportError:
