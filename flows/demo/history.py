@@ -1,6 +1,7 @@
 """What the demo's input is made of: a git repository written from values, and letters in prose.
 
-People and dates are fixed, so equal input gives equal ids.
+People and dates are fixed, so equal input gives equal ids. The prose is real: paragraphs of Python's language
+reference, which the standard library keeps for `help()`; the repository's code does not resemble it.
 """
 
 from __future__ import annotations

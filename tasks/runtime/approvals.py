@@ -131,8 +131,7 @@ def note_last(name: str, version: str, decision: str) -> None:
     was rejected and counts as approved.
     """
     file = _last(name, version)
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    write_whole(file, decision.encode())
+    write_whole(private_folder(file.parent) / file.name, decision.encode())
 
 
 def _last(name: str, version: str) -> Path:

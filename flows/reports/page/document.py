@@ -1,7 +1,8 @@
 """What the page shows, as a document that can be kept and shown again when an audit comes later. Never a value.
 
 `report.json` beside `report.html` is this document. Secrets are cut to those that a reviewer must see first, so
-that neither grows with the number of secrets: the certificate and the tables of the run have all of them.
+that neither grows with the number of secrets: the certificate and the tables of the run have all of them. Each is
+in a state, and its numbers are on a logarithmic axis.
 """
 
 from __future__ import annotations
