@@ -96,12 +96,8 @@ def check_orchestrator() -> None:
         return
     status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/health")
     if status != 200 or body.strip() != b"true":
-        raise _refusal(
-            _ORCHESTRATOR,
-            uri,
-            "answers, and is no Prefect server's API",
-            "end it in /api, as http://HOST:4200/api",
-        )
+        hint = "end it in /api, as http://HOST:4200/api"
+        raise _refusal(_ORCHESTRATOR, uri, "answers, and is no Prefect server's API", hint)
     status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", orchestrator_login())
     if status in (401, 403):
         raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
