@@ -190,7 +190,6 @@ def publish(
 
 
 def _tables(store: Store, tested: Tested, measured: dict[str, Measured], folder: Path) -> list[Path]:
-    """The published tables as files of `folder`, under readable names."""
     refs = {"secrets": tested.table, "redacted": tested.redacted}
     refs |= {name: one.table for name, one in measured.items()}
     found = []

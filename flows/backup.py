@@ -103,9 +103,8 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> tuple[st
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise InputError(str(source), f"holds no {MANIFEST} of a backup", "name the folder of one") from None
     if place.root.exists() and any(place.root.iterdir()):
-        raise InputError(
-            str(place.root), "is not empty", "set HUSH_HOME to a new folder, or move this one away"
-        )
+        hint = "set HUSH_HOME to a new folder, or move this one away"
+        raise InputError(str(place.root), "is not empty", hint)
     wrong = [
         f"{source / name}: is missing or was changed"
         for name, digest in listed.items()

@@ -47,7 +47,6 @@ def check_config(config_file: Path, changes: Changes | None = None, *, command: 
             training_hosts(config.train.processes)
     except OSError as error:  # a disk or a permission that nobody foresaw
         where = str(error.filename or config_file)
-        raise InputError(
-            where, error.strerror or "cannot be read", "check its permissions and its disk"
-        ) from None
+        hint = "check its permissions and its disk"
+        raise InputError(where, error.strerror or "cannot be read", hint) from None
     return config

@@ -42,11 +42,8 @@ def writable(out: Path | None, option: str = "--out") -> Path | None:
             for folder in missing:  # a refusal on the way leaves nothing
                 folder.rmdir()
         except OSError as error:
-            raise InputError(
-                f"{option}: {out}",
-                error.strerror or "cannot be written",
-                "name a folder that you may write to",
-            ) from None
+            hint = "name a folder that you may write to"
+            raise InputError(f"{option}: {out}", error.strerror or "cannot be written", hint) from None
     return out
 
 
@@ -77,9 +74,8 @@ def job_file(given: Path | None, *, looks: bool = False) -> Path:
     if looks and (given is None or given.is_dir()):
         return repository(given)
     if given is None:
-        raise InputError(
-            str(FIRST), "is not in this folder", "run `hush init` to write it, or name the YAML file of a job"
-        )
+        hint = "run `hush init` to write it, or name the YAML file of a job"
+        raise InputError(str(FIRST), "is not in this folder", hint)
     return given
 
 
@@ -103,9 +99,8 @@ def laboratory(command: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "lab":
             raise
-        raise InputError(
-            command, "needs hush's laboratory, which is not installed", "pip install 'hush-secrets[lab]'"
-        ) from None
+        hint = "pip install 'hush-secrets[lab]'"
+        raise InputError(command, "needs hush's laboratory, which is not installed", hint) from None
 
 
 def one_thread() -> None:
@@ -121,9 +116,8 @@ def check(config_file: Path, given: Changes | None = None, *, command: str = "ru
     """
     from hush_core.config import load_config
 
-    load_config(
-        config_file, given, command=command
-    )  # keys and values first: what checks the rest takes a second to load
+    # keys and values first: what checks the rest takes a second to load
+    load_config(config_file, given, command=command)
     answer()
     from flows.check import check_config
 
@@ -219,13 +213,18 @@ def progress() -> Progress:
     return show
 
 
-@contextmanager
-def owned() -> Iterator[None]:
-    """A server is started if a flow needs one, once every check that does not need it has passed. What is started
-    in here carries this process's mark from its first moment: a later command sees who died."""
+def serve() -> None:
+    """Start what a flow needs, once every check that does not need it has passed."""
     from tasks.runtime.embedded_server import start_server
 
     start_server()
+
+
+@contextmanager
+def owned() -> Iterator[None]:
+    """A server is started if a flow needs one, and what is started in here carries this process's mark from its
+    first moment: a later command sees who died."""
+    serve()
     from prefect import tags
 
     from flows.bars import bars

@@ -59,18 +59,14 @@ class Comparison(BaseModel, frozen=True):
     """So many train at the same time, each in a process of its own."""
 
     def check(self) -> None:
-        """Raises:
-        InputError: a number below 1, or more seeds than MOST_SEEDS.
-        """
+        """Raises InputError: a number below 1, or more seeds than MOST_SEEDS."""
         if self.seeds > MOST_SEEDS:
-            raise InputError(
-                "--seeds", f"is above {MOST_SEEDS:,}", "give fewer: each trains every mechanism once more"
-            )
+            hint = "give fewer: each trains every mechanism once more"
+            raise InputError("--seeds", f"is above {MOST_SEEDS:,}", hint)
         for name in ("seeds", "parallel"):
             if getattr(self, name) < 1:
-                raise InputError(
-                    f"--{name}", f"must be at least 1, got {getattr(self, name)}", "give a positive number"
-                )
+                hint = "give a positive number"
+                raise InputError(f"--{name}", f"must be at least 1, got {getattr(self, name)}", hint)
 
 
 Played = tuple[Outcome, Ref]
@@ -213,17 +209,14 @@ def _rows(
 
 
 def _run(rival: str, seed: int, outcome: Outcome, loss: float | None) -> RivalRun:
-    calibrated, weighed = outcome.calibrated, outcome.weighed
+    calibrated, weighed, trained = outcome.calibrated, outcome.weighed, outcome.trained
     return RivalRun(
         rival=rival,
         seed=seed,
         loss=loss,
-        noise_multiplier=calibrated.noise_multiplier,
-        effective_noise=calibrated.effective_noise,
-        rounds=calibrated.rounds,
+        **{name: getattr(calibrated, name) for name in ("noise_multiplier", "effective_noise", "rounds")},
         kept=round(weighed.kept * weighed.candidates) + weighed.trained_plain,
         worst_bound_to_target=outcome.worst_ratio,
         extracted=outcome.attacked.extracted,
-        seconds_a_round=outcome.trained.seconds_a_round,
-        peak_memory=outcome.trained.peak_memory,
+        **{name: getattr(trained, name) for name in ("seconds_a_round", "peak_memory")},
     )

@@ -70,7 +70,6 @@ def explain(words: Sequence[str]) -> list[Refusal]:
         return [one for _, one in sorted(placed, key=lambda pair: pair[0])]
     some = [one for one in known if any(asked in part.casefold() for part in one.parts)]
     if not some:
-        raise InputError(
-            "hush explain", "has no entry of these words", "paste the whole line, or run `hush explain` alone"
-        )
+        hint = "paste the whole line, or run `hush explain` alone"
+        raise InputError("hush explain", "has no entry of these words", hint)
     return some

@@ -73,9 +73,8 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
     except FileExistsError:
         raise InputError(str(target), "exists already", "edit it, or move it away") from None
     except OSError as error:
-        raise InputError(
-            str(target), error.strerror or "cannot be written", "go to a folder that you may write to"
-        ) from None
+        hint = "go to a folder that you may write to"
+        raise InputError(str(target), error.strerror or "cannot be written", hint) from None
     load_config(target)
     ids = [one.id for one in found.candidates]
     return Begun(

@@ -71,9 +71,8 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
         if verification.refuted:
             raise VerificationError([f"{uri}: {verification.audit}"])
         if trusted is None and verification.certificate.facts.store != home().fingerprint("identity"):
-            raise VerificationError(
-                [f"{uri}: is of another HUSH_HOME, and no trust root says whose review counts (HUSH_TRUST)"]
-            )
+            why = f"{uri}: is of another HUSH_HOME, and no trust root says whose review counts (HUSH_TRUST)"
+            raise VerificationError([why])
         if certificate_digest(Path(folder)) != entry.tags.get(DIGEST):
             raise VerificationError([f"{uri}: changed while it was loaded"])  # what was approved is another
         approval = check_approval(entry, trusted)
@@ -89,11 +88,8 @@ def _prepare() -> None:
     missing = {name: value for name, value in settings(home()).items() if not os.environ.get(name)}
     database = home().mlflow_database
     if missing.get("MLFLOW_TRACKING_URI") == f"sqlite:///{database}" and not database.is_file():
-        raise InputError(
-            "MLFLOW_TRACKING_URI",
-            f"names no registry, and {database} is not one",
-            "set it to your MLflow server",
-        )
+        hint = "set it to your MLflow server"
+        raise InputError("MLFLOW_TRACKING_URI", f"names no registry, and {database} is not one", hint)
     if "prefect" in sys.modules:
         missing = {name: value for name, value in missing.items() if not name.startswith("PREFECT_")}
     os.environ.update(missing)

@@ -124,11 +124,8 @@ def start_postgres(children: Children, home: Home, environment: dict[str, str], 
         try:
             entry = pwd.getpwnam("postgres")
         except KeyError:
-            raise InputError(
-                "PostgreSQL",
-                "does not run as root, and there is no user postgres",
-                "run hush as another user",
-            ) from None
+            what, hint = "does not run as root, and there is no user postgres", "run hush as another user"
+            raise InputError("PostgreSQL", what, hint) from None
         account = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
         name = hashlib.sha256(str(home.root).encode()).hexdigest()[:12]
         data = Path("/var/lib/postgresql") / f"hush-{name}"
@@ -198,9 +195,8 @@ def _make_databases(home: Home, port: int) -> bool:
         connection = psycopg2.connect(**login, dbname="postgres", connect_timeout=5)
     except psycopg2.OperationalError as error:
         if "password" in str(error):
-            raise InputError(
-                "PostgreSQL", "does not take the password of this HUSH_HOME", "restore keys/ from a backup"
-            ) from None
+            hint = "restore keys/ from a backup"
+            raise InputError("PostgreSQL", "does not take the password of this HUSH_HOME", hint) from None
         return False
     connection.autocommit = True
     with closing(connection), connection.cursor() as ask:
@@ -222,8 +218,5 @@ def check_free(port: int, name: str) -> None:
         try:
             probe.bind((HOST, port))
         except OSError:
-            raise InputError(
-                f"port {port}",
-                f"is taken, so no {name} server can start",
-                "stop what uses it, or give the server another port",
-            ) from None
+            hint = "stop what uses it, or give the server another port"
+            raise InputError(f"port {port}", f"is taken, so no {name} server can start", hint) from None

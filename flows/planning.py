@@ -39,9 +39,8 @@ def planned(
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
     asked = check_config(Path(config_file), changes, command="plan")
     if not asked.mechanism.makes_noise:
-        raise InputError(
-            "mechanism", f"{asked.mechanism.kind} makes no noise", "there is nothing to plan: hush run"
-        )
+        hint = "there is nothing to plan: hush run"
+        raise InputError("mechanism", f"{asked.mechanism.kind} makes no noise", hint)
     scales = scales_of(asked, sweep, noise)
     settled = settle(asked)
     config = settled.config
@@ -89,7 +88,6 @@ def planned(
 def _priced(
     config: HushConfig, extracted: Extracted, scales: list[Scale], *, extend: bool
 ) -> tuple[list[Point], list[PlanRow], int | None]:
-    """The points of the sweep, their rows, and which of them to take."""
     points = sweep_points(config, extracted, scales, extend=extend)
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method) if rows else None

@@ -67,9 +67,8 @@ def verify_registered(
         certificate_dir, model_dir = download_certificate(model_uri, into), model_files(model_uri, into)
         document = certificate_dir / "certificate.json"
         if not document.is_file() or file_sha256(document) != entry.tags.get(DIGEST):
-            raise VerificationError(
-                [f"{model_uri}: certificate.json is not the one whose digest was registered"]
-            )
+            why = f"{model_uri}: certificate.json is not the one whose digest was registered"
+            raise VerificationError([why])
         verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
         if chained:
             verification = after_earlier_versions(verification, model_uri, into / "earlier")

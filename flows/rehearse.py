@@ -62,13 +62,10 @@ class Effort(BaseModel, frozen=True):
     """Values of c (or of σ, where the config gives σ) in place of the usual ones."""
 
     def check(self) -> None:
-        """Raises:
-        InputError: a number that is not positive, or both budgets.
-        """
+        """Raises InputError: a number that is not positive, or both budgets."""
         if self.examples is not None and self.minutes is not None:
-            raise InputError(
-                "--examples and --minutes", "are two budgets for the same run", "give one of them"
-            )
+            hint = "give one of them"
+            raise InputError("--examples and --minutes", "are two budgets for the same run", hint)
         for name, value in (("trials", self.trials), ("examples", self.examples), ("minutes", self.minutes)):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"--{name}", "is not a positive number", "give one")

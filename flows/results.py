@@ -212,9 +212,8 @@ ERROR = {
 def output_schema(command: str) -> dict[str, Any]:
     """The JSON Schema of a command's document. Raises InputError: it has no result."""
     if command not in RESULTS:
-        raise InputError(
-            "hush schema", f"no command {command!r} has a result", f"name one of {', '.join(RESULTS)}"
-        )
+        hint = f"name one of {', '.join(RESULTS)}"
+        raise InputError("hush schema", f"no command {command!r} has a result", hint)
     result = TypeAdapter(reduce(or_, map(resolve_name, RESULTS[command]))).json_schema(mode="serialization")
     parts = result.pop("$defs", {})
     known = {"schema": {"const": SCHEMA}, "command": {"const": command}}

@@ -66,11 +66,8 @@ def render_runs(counted: CountedRuns, console: Console) -> None:
         console.print("? does not say how it drew, so that nothing is promised over all runs")
     for run in counted.runs:
         if run.refuted:
-            console.print(
-                f"run {run.key[:12]} was refuted, and with it all bounds that count it: {run.refuted}",
-                markup=False,
-                soft_wrap=True,
-            )
+            said = f"run {run.key[:12]} was refuted, and with it all bounds that count it: {run.refuted}"
+            console.print(said, markup=False, soft_wrap=True)
     if counted.unasked:
         said = f"whether another home refuted one of them was not asked: {counted.unasked}"
         console.print(said, markup=False, soft_wrap=True)

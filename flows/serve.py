@@ -111,9 +111,8 @@ def _recorded(home: Home, with_servers: bool, postgres_port: int | None) -> Iter
         yield
         return
     if (other := supervisor(home)) is not None:
-        raise InputError(
-            str(path), f"process {other['pid']} runs the servers of this home", "hush stop ends them"
-        )
+        hint = "hush stop ends them"
+        raise InputError(str(path), f"process {other['pid']} runs the servers of this home", hint)
     own = {"pid": os.getpid(), "began": process_start(os.getpid()), "ready": False, "postgres": postgres_port}
     path.parent.mkdir(mode=0o700, exist_ok=True)
     write_whole(path, json.dumps(own).encode())
@@ -230,17 +229,18 @@ def _deployments(config_file: str | None, cron: str, timezone: str) -> list[Any]
         about = {"name": f"hush-{flow.name}", "description": ABOUT[flow.name], "concurrency_limit": limit}
         return flow.to_deployment(**about, **given, entrypoint_type=EntrypointType.MODULE_PATH, **options)
 
-    def at(when: str, slug: str) -> dict[str, Any]:
-        return {"schedules": [Cron(when, timezone=timezone, slug=slug)]}
+    def at(when: str, slug: str, asked: object = True) -> dict[str, Any]:
+        """An empty list takes away what an earlier `hush serve` scheduled."""
+        return {"schedules": [Cron(when, timezone=timezone, slug=slug)] if asked else []}
 
     return [
-        deployed(train, one, **(at(cron, "retrain") if config_file else {})),
+        deployed(train, one, **at(cron, "retrain", config_file)),
         deployed(plan, few),
         deployed(rehearse, one),
         deployed(compare, one),
         deployed(secrets, few),
         deployed(review, paused, {}),
-        deployed(audit, one, **(at(AUDIT, "audit") if config_file else {})),
+        deployed(audit, one, **at(AUDIT, "audit", config_file)),
         # without a config it watches what this home has promoted
         deployed(watch, last, **at(WATCH, "watch")),
     ]
@@ -254,9 +254,8 @@ def _schedule(config_file: Path | None, cron: str | None, timezone: str | None) 
     try:
         zone_of(timezone)
     except ValueError:
-        raise InputError(
-            "--timezone", "is not a known time zone", "write one such as Europe/Berlin"
-        ) from None
+        hint = "write one such as Europe/Berlin"
+        raise InputError("--timezone", "is not a known time zone", hint) from None
     try:
         check_schedule(cron)
     except ValueError as error:

@@ -67,20 +67,16 @@ def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] 
     """The points to try: what was asked for, else a default sweep around what the config says."""
     if not isinstance(config.mechanism, HushMechanism):
         if sweep or noise:
-            raise InputError(
-                "sweep",
-                f"mechanism {config.mechanism.kind} solves no program",
-                "leave --sweep and --noise out",
-            )
+            hint = "leave --sweep and --noise out"
+            raise InputError("sweep", f"mechanism {config.mechanism.kind} solves no program", hint)
         return [Scale(c=1.0)]
     if sweep and noise:
         raise InputError("sweep", "c and σ are both swept", "give one of the two")
     if sweep and not all(0 < c <= 1 for c in sweep):
         raise InputError("sweep", "a value of c lies outside (0, 1]", "give fractions of c_max")
     if noise and not all(0.05 <= sigma <= 1e6 for sigma in noise):
-        raise InputError(
-            "noise", "a noise multiplier lies outside [0.05, 1e6]", "give numbers such as 0.5 or 1"
-        )
+        hint = "give numbers such as 0.5 or 1"
+        raise InputError("noise", "a noise multiplier lies outside [0.05, 1e6]", hint)
     target = config.weights.noise_multiplier
     if not sweep and target is not None:
         return [Scale(noise_multiplier=s) for s in sorted(set(noise or (target * f for f in DEFAULT_NOISE)))]
@@ -137,7 +133,6 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
 def _noise(
     weights: Ref, edges: Ref, method: Method, extracted: Extracted, config: HushConfig, in_all: int
 ) -> Running[NoiseEstimate]:
-    """For a promise of so many rounds."""
     return estimate_noise.submit(
         weights, edges, extracted.secrets, rounds=config.train.rounds,
         expected_batch=config.train.batch, method=method, in_all=in_all, mechanism=config.mechanism,

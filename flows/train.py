@@ -266,5 +266,4 @@ def _noise(
 
 
 def _attack(whom: str) -> Task[..., Attacked]:
-    """The attack, by the name under which the orchestrator shows it."""
     return attack_model.with_options(task_run_name=f"attack-{whom}")

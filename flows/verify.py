@@ -44,9 +44,8 @@ def _verified(
     target: str, progress: Progress | None, trust: TrustRoot | None, *, chained: bool, audited: bool = True
 ) -> Verification:
     if target.startswith("models:"):
-        from flows.registered import (
-            verify_registered,  # with orchestrator and tracker, which a folder does not need
-        )
+        # with orchestrator and tracker, which a folder does not need
+        from flows.registered import verify_registered
 
         with tempfile.TemporaryDirectory() as folder:
             found = verify_registered(
@@ -69,9 +68,8 @@ def _verified(
 def _verified_folder(target: str, progress: Progress | None, trust: TrustRoot | None) -> Verification:
     path = Path(target)
     if not target or not path.is_dir():
-        raise InputError(
-            target or "the target", "is neither a directory nor models:/NAME/VERSION", "name one of the two"
-        )
+        hint = "name one of the two"
+        raise InputError(target or "the target", "is neither a directory nor models:/NAME/VERSION", hint)
     whole = path if (path / "certificate").is_dir() and (path / "model").is_dir() else None
     folder, model = (path / "certificate", path / "model") if whole else (path, None)
     if not whole and not any(path.glob("*certificate*.json")) and not any(path.glob("*.parquet")):

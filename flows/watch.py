@@ -145,20 +145,17 @@ def _look(name: str) -> _Look:
         older, store = error, error.store
     except VerificationError as error:
         return _Look(uri, "does not verify", tuple(error.failures), itself=True, seen=seen)
-    organisation = trust is None and entry.tags.get(SIGNATURE, "").startswith(
-        "{"
-    )  # its signature is an envelope
+    # whose signature is an envelope
+    organisation = trust is None and entry.tags.get(SIGNATURE, "").startswith("{")
     if trust is None and store != home().fingerprint("identity"):
         if older is None:
             return _Look(uri, NOT_CHECKED)
         if not organisation:
             return _Look(uri, "does not verify", (f"{uri}: {OF_NOBODY}",), itself=True, seen=seen)
     if organisation:
-        raise InputError(
-            TRUST,
-            f"names no trust root here, and the decision on {uri} carries an organisation's signature",
-            "name it as on the machines that review; nothing was taken away",
-        )
+        what = f"names no trust root here, and the decision on {uri} carries an organisation's signature"
+        hint = "name it as on the machines that review; nothing was taken away"
+        raise InputError(TRUST, what, hint)
     try:
         check_approval(entry, trust)
         check_last(entry, trust)

@@ -63,20 +63,16 @@ def find_inputs(store: Store, digest: str, uri: str) -> AuditInputs:
     what an attack needs."""
     note = store.root / FOLDER / f"{digest}.json"
     if not note.is_file():
-        raise InputError(
-            uri,
-            "was not trained in this HUSH_HOME, which has neither its texts nor its secrets' values",
-            "audit it in the home that trained it; a model of an older hush has to be trained again",
-        )
+        what = "was not trained in this HUSH_HOME, which has neither its texts nor its secrets' values"
+        hint = "audit it in the home that trained it; a model of an older hush has to be trained again"
+        raise InputError(uri, what, hint)
     inputs = AuditInputs.model_validate_json(note.read_bytes())
     parts = {name: getattr(inputs, name) for name in AuditInputs.model_fields if name != "start"}
     missing = [name for name, ref in {**parts, "start": inputs.start.files}.items() if not store.holds(ref)]
     if missing:
-        raise InputError(
-            uri,
-            f"cannot be attacked: the store of this HUSH_HOME has lost {', '.join(missing)}",
-            "run the job again, which makes them again, or restore the store from a backup",
-        )
+        what = f"cannot be attacked: the store of this HUSH_HOME has lost {', '.join(missing)}"
+        hint = "run the job again, which makes them again, or restore the store from a backup"
+        raise InputError(uri, what, hint)
     return inputs
 
 

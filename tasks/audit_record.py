@@ -73,11 +73,9 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
     if not stands.words:
         return verification
     known = [one for one in (found, *(refuted[run] for run in counted if run in refuted)) if one is not None]
-    checked = (
-        "signed with the key of this home"
-        if all(_ours(one) for one in known)
-        else "its signature NOT CHECKED: of another home"
-    )
+    checked = "its signature NOT CHECKED: of another home"
+    if all(_ours(one) for one in known):
+        checked = "signed with the key of this home"
     return replace(verification, audit=f"{stands.words}; {checked}", refuted=stands.refuted)
 
 
@@ -163,9 +161,8 @@ def _registered(entry: ModelVersion) -> AuditDocument | None:
             raise VerificationError([missing])
         told = read_audit(file.read_bytes(), f"{FOLDER}/{AUDIT}")
     if told.outcome != entry.tags[OUTCOME]:
-        raise VerificationError(
-            [f"{FOLDER}/{AUDIT}: was edited, or is not the audit that the version's tag names"]
-        )
+        why = f"{FOLDER}/{AUDIT}: was edited, or is not the audit that the version's tag names"
+        raise VerificationError([why])
     return told
 
 

@@ -79,15 +79,11 @@ def _refuse_refuted(what: str, ref: Ref, store: Store) -> None:
     """Of a model that was found to hold more than its certificate allows nothing is built. Raises InputError: an
     audit of this home refuted it."""
     if refuted_model(store.path(ref, verify=True)):
-        raise InputError(
-            WHERE,
-            f"{what} was refuted by an audit",
-            "find what broke it (`hush audit --code`), and begin a new promise at the public start",
-        )
+        hint = "find what broke it (`hush audit --code`), and begin a new promise at the public start"
+        raise InputError(WHERE, f"{what} was refuted by an audit", hint)
 
 
 def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
-    """The version with the alias, and its files; None where no version has it."""
     from tasks.runtime.approvals import check_approval, check_last
     from tasks.runtime.decisions import finish_decisions
     from tasks.runtime.versions import CHAMPION, DIGEST, find_version, model_files, older_files
@@ -111,9 +107,8 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
             except OlderSchema:  # the home's own history says what it holds, not its certificate
                 files, _ = older_files(uri, Path(folder))
         except VerificationError as error:
-            raise InputError(
-                WHERE, f"{uri} does not verify: {error}", "promote a version that does"
-            ) from None
+            hint = "promote a version that does"
+            raise InputError(WHERE, f"{uri} does not verify: {error}", hint) from None
         return uri, store.put_directory(files, kind="model")
 
 
@@ -129,11 +124,8 @@ def go_on_from(
     path = store.path(champion.files, verify=True)
     found, meant = (_shape(one) for one in (load_model(path), open_start(store, model, base, chunk_bytes)))
     if found != meant:
-        raise InputError(
-            WHERE,
-            f"{champion.uri} is not the model that the config describes",
-            "go back to that `model:` and chunk_bytes; another model begins another promise",
-        )
+        hint = "go back to that `model:` and chunk_bytes; another model begins another promise"
+        raise InputError(WHERE, f"{champion.uri} is not the model that the config describes", hint)
     return keep_folder(store, path, held_out)
 
 

@@ -200,14 +200,15 @@ def against_champion(run: Outcome) -> AgainstChampion | None:
     loss = f"loss, bits per {unit}, each on its own held-out text"
     told = {f"bits_per_{unit.replace(' ', '_')}_protected": loss, **TOLD}
     rows = [(name, theirs[key], ours[key]) for key, name in told.items() if key in theirs and key in ours]
-    uri, changes = f"models:/{entry.name}/{entry.version}", None
+    uri, old = f"models:/{entry.name}/{entry.version}", None
     with (
         tempfile.TemporaryDirectory() as folder,
-        suppress(VerificationError, OSError, pl.exceptions.PolarsError),
+        suppress(VerificationError, OSError, pl.exceptions.PolarsError),  # of another schema, gone or damaged
     ):
         champions = download_certificate(uri, Path(folder))
-        read_certificate(champions)  # of another schema, gone or damaged it raises
-        changes = secret_changes(certified_bounds(champions), certified_bounds(run.certificate_dir))
+        read_certificate(champions)
+        old = certified_bounds(champions)
+    changes = None if old is None else secret_changes(old, certified_bounds(run.certificate_dir))
     return AgainstChampion(uri=uri, rows=tuple(rows), secrets=changes)
 
 

@@ -44,9 +44,7 @@ class OtherRuns(BaseModel, frozen=True):
             runs=store.put_frame(earlier.runs, kind="runs"),
             profiles=store.put_frame(earlier.profiles, kind="history"),
             by_secret=store.put_frame(table, kind="earlier_runs"),
-            secrets=earlier.secrets,
-            most=earlier.most,
-            unknown=earlier.unknown,
+            **{name: getattr(earlier, name) for name in ("secrets", "most", "unknown")},
         )
 
     def load(self, store: Store) -> Earlier:
@@ -185,11 +183,9 @@ def _refuse_let_go(earlier: Earlier, secrets: pl.DataFrame, examples: pl.DataFra
         return
     _, example = earlier.let_go.row(0)
     place = "public text" if example < 0 else ":".join(examples.select("source", "path").row(example))
-    raise InputError(
-        f"promise.runs: {place} ({earlier.let_go.height} texts in all)",
-        f"earlier runs protected it as {let_go_names(earlier, secrets)}, and no entry names it now",
-        "name it as those runs did, or leave it out of training by an entry with `protect: drop`",
-    )
+    what = f"earlier runs protected it as {let_go_names(earlier, secrets)}, and no entry names it now"
+    hint = "name it as those runs did, or leave it out of training by an entry with `protect: drop`"
+    raise InputError(f"promise.runs: {place} ({earlier.let_go.height} texts in all)", what, hint)
 
 
 def let_go_names(earlier: Earlier, secrets: pl.DataFrame) -> str:

@@ -71,18 +71,16 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     work = store.work_dir("extraction")
     cache = store.root / "extraction"
     found = extract(config, home().identity_key(), in_percent(progress_log()), cache=cache, work=work)
+    counts = {
+        name: getattr(found, name).height for name in ("examples", "public", "secrets", "edges", "redacted")
+    }
+    places, holding = int(found.redacted["places"].sum()), found.edges["example_id"].n_unique()
     run_logger().info(
         "found %d secrets in %d of %d examples (%d edges); %d public examples",
-        found.secrets.height,
-        found.edges["example_id"].n_unique(),
-        found.examples.height,
-        found.edges.height,
-        found.public.height,
-    )
-    if found.redacted.height:
-        run_logger().info(
-            "redacted %d values in %d places", found.redacted.height, found.redacted["places"].sum()
-        )
+        counts["secrets"], holding, counts["examples"], counts["edges"], counts["public"],
+    )  # fmt: skip
+    if counts["redacted"]:
+        run_logger().info("redacted %d values in %d places", counts["redacted"], places)
     tables = (
         "examples", "public", "secrets", "edges", "occurrences", "dropped", "redacted", "redactions",
         "redacted_values", "replaced",
@@ -103,12 +101,8 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
             {label: facts["skipped_files"] for label, facts in found.coverage["repositories"].items()},
             kind="skipped",
         ),
-        n_examples=found.examples.height,
-        n_public=found.public.height,
-        n_secrets=found.secrets.height,
-        n_edges=found.edges.height,
-        n_redacted=found.redacted.height,
-        n_redacted_places=int(found.redacted["places"].sum()),
+        **{f"n_{name}": count for name, count in counts.items()},
+        n_redacted_places=places,
         fingerprint=fingerprint,
         commits=commits,
     )
@@ -146,11 +140,9 @@ def refuse_without_edges(extracted: Extracted) -> None:
         return
     coverage = open_store().read_json(extracted.coverage)
     if all(map(protects_nothing, coverage["secrets"].values())):
-        raise InputError(
-            "secrets",
-            "no example holds any of the secrets, so there is nothing to protect",
-            "check globs, teams, addresses and the revision; `hush secrets` shows what is found",
-        )
+        what = "no example holds any of the secrets, so there is nothing to protect"
+        hint = "check globs, teams, addresses and the revision; `hush secrets` shows what is found"
+        raise InputError("secrets", what, hint)
     raise InputError(
         "secrets",
         "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",

@@ -35,9 +35,8 @@ def claim_flow_run() -> None:
     that has no command of hush. What dead owners left open is closed first."""
     keep_listening()
     one_line_errors()
-    sweep_if_it_can(
-        home()
-    )  # of a training that was killed its worker closes the run alone, not the run's steps
+    # of a training that was killed its worker closes the run alone, not the run's steps
+    sweep_if_it_can(home())
     context, tag = FlowRunContext.get(), owner_tag(home())
     if context is not None and context.flow_run is not None and tag not in context.flow_run.tags:
         kept = [t for t in context.flow_run.tags if not t.startswith(TAG)]

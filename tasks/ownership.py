@@ -211,7 +211,6 @@ def _claim(place: Home) -> tuple[str, int]:
 
 
 def _release(place: Home, pid: int) -> None:
-    """At a process's own end: nothing is left to sweep."""
     if os.getpid() == pid and (held := _held.pop((place.root, pid), None)):
         with suppress(OSError):
             (place.store / "tmp" / held[0]).rmdir()

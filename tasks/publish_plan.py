@@ -88,13 +88,8 @@ def frame(rows: Iterable[BaseModel]) -> pl.DataFrame:
 def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
     """The rows as a table. `best_point`: that of `chosen`; `recommended`: the same, unless its noise drowns the
     training."""
-    kinds = {
-        "c": pl.Float64,
-        "noise_multiplier": pl.Float64,
-        "protected_retained": pl.Float64,
-        "drowned": pl.Boolean,
-    }
-    table = frame(rows).cast(kinds)
+    numbers = dict.fromkeys(("c", "noise_multiplier", "protected_retained"), pl.Float64)
+    table = frame(rows).cast({**numbers, "drowned": pl.Boolean})
     best = pl.int_range(pl.len()) == (-1 if chosen is None else chosen)
     return table.with_columns(
         best.alias("best_point"), (best & ~pl.col("drowned").fill_null(False)).alias("recommended")

@@ -275,7 +275,6 @@ def _entry_rows(
 
 
 def _by_entry(rows: pl.DataFrame) -> dict[str, int]:
-    """Rows by the config's entry, which a secret's name begins with."""
     return dict(rows.group_by(_ENTRY.alias("entry")).len().iter_rows())
 
 

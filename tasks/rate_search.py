@@ -60,11 +60,9 @@ def check_public(settings: TrainConfig, examples: int) -> None:
         return
     if several or settings.early_stopping:
         key = "learning_rate" if several else "early_stopping"
-        raise InputError(
-            f"train.{key}",
-            f"needs at least {FEWEST_PUBLIC} public examples, there are {examples}",
-            "name more under `public:`",
-        )
+        what = f"needs at least {FEWEST_PUBLIC} public examples, there are {examples}"
+        hint = "name more under `public:`"
+        raise InputError(f"train.{key}", what, hint)
     if settings.evaluate_every:
         run_logger().warning("no learning curve: %d public examples, it needs %d", examples, FEWEST_PUBLIC)
 

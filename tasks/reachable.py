@@ -50,11 +50,9 @@ def check_disk() -> None:
     root = home().root
     free = shutil.disk_usage(root).free
     if free < LEAST_ROOM:
-        raise InputError(
-            f"HUSH_HOME ({root})",
-            f"its disk has {free >> 20} MiB free, and nothing is begun below {LEAST_ROOM >> 20}",
-            "free some, or set HUSH_HOME to another disk",
-        )
+        what = f"its disk has {free >> 20} MiB free, and nothing is begun below {LEAST_ROOM >> 20}"
+        hint = "free some, or set HUSH_HOME to another disk"
+        raise InputError(f"HUSH_HOME ({root})", what, hint)
 
 
 def check_tracker() -> None:
@@ -98,12 +96,8 @@ def check_orchestrator() -> None:
         return
     status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/health")
     if status != 200 or body.strip() != b"true":
-        raise _refusal(
-            _ORCHESTRATOR,
-            uri,
-            "answers, and is no Prefect server's API",
-            "end it in /api, as http://HOST:4200/api",
-        )
+        hint = "end it in /api, as http://HOST:4200/api"
+        raise _refusal(_ORCHESTRATOR, uri, "answers, and is no Prefect server's API", hint)
     status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", orchestrator_login())
     if status in (401, 403):
         raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
@@ -160,9 +154,8 @@ def _check_schema(path: Path, shown: str) -> None:
             found = file.execute("SELECT version_num FROM alembic_version").fetchall() if tables else []
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
-            raise InputError(
-                shown, "is no database of MLflow", "name another, or move this file away"
-            ) from None
+            hint = "name another, or move this file away"
+            raise InputError(shown, "is no database of MLflow", hint) from None
         return  # locked by who writes just now: MLflow waits for it
     except sqlite3.DatabaseError:
         raise InputError(shown, "is damaged", "restore it from a backup") from None
@@ -172,9 +165,8 @@ def _check_schema(path: Path, shown: str) -> None:
     if found[0][0] in known:
         hint = f"keep a copy, then: mlflow db upgrade sqlite:///{path}"
         raise InputError(shown, "has the schema of an older MLflow", hint)
-    raise InputError(
-        shown, "has the schema of a newer MLflow than is installed", "install that one, as pinned there"
-    )
+    hint = "install that one, as pinned there"
+    raise InputError(shown, "has the schema of a newer MLflow than is installed", hint)
 
 
 def _schemas() -> tuple[set[str], str]:

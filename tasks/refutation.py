@@ -78,10 +78,8 @@ def whose_releases(certificate: Certificate) -> tuple[str, ...]:
     """The public names of the run that made a model and, where that made no certified round, of the one whose
     releases are in it."""
     facts = certificate.facts
-    own = (facts.run,)
-    return (
-        own if facts.plan.rounds or not facts.training.started_from else (*own, facts.training.started_from)
-    )
+    started = facts.training.started_from
+    return (facts.run, started) if started and not facts.plan.rounds else (facts.run,)
 
 
 def refuse_refuted(certificate: Ref) -> None:
@@ -138,9 +136,8 @@ def resting_on(
 
 
 def _read(path: Path) -> AuditDocument:
-    from hush_core.auditing.document import (
-        read_audit,  # torch comes with its package: only where there is one
-    )
+    # torch comes with its package: only where there is one
+    from hush_core.auditing.document import read_audit
 
     return read_audit(path.read_bytes(), str(path))
 

@@ -120,11 +120,8 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
             )  # fmt: skip
         timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
     if timed[0][0] == timed[1][0]:
-        raise InputError(
-            "--minutes",
-            f"{len(texts)} stand-ins are too few to time two batches",
-            "give --examples, the draws of a run, instead",
-        )
+        hint = "give --examples, the draws of a run, instead"
+        raise InputError("--minutes", f"{len(texts)} stand-ins are too few to time two batches", hint)
     cost = Cost.of(timed)
     run_logger().info(
         "a round takes %.3g s, and %.3g ms for each example", cost.per_round, 1e3 * cost.per_example
@@ -133,7 +130,6 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
 
 
 def _kept(store: Store, stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> Path:
-    """Where the end of this play is kept."""
     sigma, essential = priced.noise_multiplier, settings.essential()
     key = content_key("play", PLAYED_VERSION, stage, priced.weights, sigma, essential, seed)
     return store.work_dir("rehearsals") / f"{key}.json"

@@ -87,11 +87,8 @@ def _posted(url: str, body: dict[str, Any]) -> Any:
 
 def _registry(what: str, **query: Any) -> Any:
     url = os.environ["MLFLOW_TRACKING_URI"].rstrip("/")
-    status, answer = ask(
-        "MLFLOW_TRACKING_URI",
-        f"{url}/api/2.0/mlflow/model-versions/{what}?{urlencode(query)}",
-        tracker_login(),
-    )
+    url += f"/api/2.0/mlflow/model-versions/{what}?{urlencode(query)}"
+    status, answer = ask("MLFLOW_TRACKING_URI", url, tracker_login())
     if status != 200:
         raise ValueError(f"status {status}")
     return json.loads(answer)

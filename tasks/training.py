@@ -104,10 +104,7 @@ def train_protected(
     `items`: which text fills which item, where items are more than examples.
     `repetition`: of a comparison that makes the same run several times, each with batches and noise of its own;
     `apart`: in a process of its own, whose memory is reported. `live`: where its metrics are shown meanwhile.
-
-    Raises:
-        InputError: another run released something since the plan was made, or is training.
-    """
+    Raises InputError: another run released something since the plan was made, or is training."""
     from hush_core.training import Job, learning_curve
     from hush_core.training.checkpoint import CHECKPOINT, drop_previous
 
@@ -147,11 +144,8 @@ def train_protected(
 @cached_task(name="train without rounds", version=1, ignore=("noted",))
 def keep_without_rounds(inputs: Inputs, noted: Noted) -> Trained:
     """The model as ordinary training left it, as that of a run without certified rounds, which is noted: what it
-    trained on without noise, and none of the promised runs.
-
-    Raises:
-        InputError: another run released something since `noted.before`, or is training.
-    """
+    trained on without noise, and none of the promised runs. Raises InputError: another run released something since
+    `noted.before`, or is training."""
     from hush_core.training import adapted, load_model, save_model
 
     store, history, before = open_store(), run_history(), noted.before

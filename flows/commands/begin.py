@@ -110,7 +110,6 @@ def _check_names(secrets: list[str], entries: list[str]) -> None:
 
 
 def _check_baseline(path: Path) -> None:
-    """Raises: InputError: a mistake in it, which is found before a server is started."""
     from hush_core.secrets.report.baseline import read_baseline
     from tasks.runtime.environment import home
 

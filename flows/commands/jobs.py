@@ -103,9 +103,8 @@ def plan(
         _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
         return
     if trials is not None or examples is not None or minutes is not None:
-        raise InputError(
-            "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
-        )
+        hint = "add --rehearse"
+        raise InputError("--trials, --examples and --minutes", "say nothing without --rehearse", hint)
     command_line.one_thread()
     checked = command_line.check(config, changes, command="plan")
     from flows.answers import plan_report_of
@@ -126,7 +125,6 @@ def _rehearse(
     out: Path | None,
     **effort: float | None,
 ) -> None:
-    """`hush plan --rehearse`."""
     if noise:
         changes = command_line.changes(**changes.model_dump(exclude_none=True), noise_multiplier=noise[0])
     command_line.check(config, changes, command="plan --rehearse")
@@ -233,9 +231,8 @@ def demo(
     command_line.writable(directory, "--directory")
     home = command_line.answer()
     from flows.demo.run import run_demo
-    from tasks.runtime.embedded_server import start_server
 
-    start_server()
+    command_line.serve()
     report = run_demo(directory or home.root / "demo", command_line.console(), full=full)
     from flows.reports.job_screen import render
 

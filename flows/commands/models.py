@@ -119,9 +119,8 @@ def audit(
 ) -> None:
     """Attack a registered model; compare with its certificate. Fails if it is refuted."""
     if code + statistics + (model_uri is not None) != 1:
-        raise InputError(
-            "hush audit", "wants a model's URI or --code or --statistics", "give one of the three"
-        )
+        hint = "give one of the three"
+        raise InputError("hush audit", "wants a model's URI or --code or --statistics", hint)
     if model_uri is None:
         with command_line.laboratory("hush audit --code" if code else "hush audit --statistics"):
             from lab.code_audit import screen

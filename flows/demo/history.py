@@ -1,6 +1,7 @@
 """What the demo's input is made of: a git repository written from values, and letters in prose.
 
-People and dates are fixed, so equal input gives equal ids.
+People and dates are fixed, so equal input gives equal ids. The prose is real: paragraphs of Python's language
+reference, which the standard library keeps for `help()`; the repository's code does not resemble it.
 """
 
 from __future__ import annotations
@@ -47,11 +48,8 @@ class Commit:
 def write_repository(path: Path, commits: list[Commit]) -> str:
     """Make a repository with a work tree at `path`; the full id of main's last commit.
 
-    No configuration of this machine or user is read, and no hook can run.
-
-    Raises:
-        InputError: there is no git, or it fails.
-    """
+    No configuration of this machine or user is read, and no hook can run. Raises InputError: there is no git, or it
+    fails."""
     _git(path.parent, "init", "--quiet", "--initial-branch=main", "--template=", str(path))
     _git(path, "fast-import", "--quiet", "--done", stdin=_stream(commits))
     _git(path, "reset", "--quiet", "--hard", "main")
@@ -103,9 +101,8 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     )
     if done.returncode:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(
-            f"git {arguments[0]}", reason[-1] if reason else "failed", "check the installation of git"
-        )
+        hint = "check the installation of git"
+        raise InputError(f"git {arguments[0]}", reason[-1] if reason else "failed", hint)
     return done.stdout
 
 
@@ -115,17 +112,13 @@ _APART = re.compile(r"\n\s*\n")
 
 
 def write_letters(path: Path, seed: int) -> int:
-    """Write a table of JSON lines, {"customer": …, "text": …}; how many customers it has.
-
-    Raises:
-        InputError: this Python keeps no reference for `help()`.
-    """
+    """Write a table of JSON lines, {"customer": …, "text": …}; how many customers it has. Raises InputError: this
+    Python keeps no reference for `help()`."""
     try:
         from pydoc_data.topics import topics
     except ImportError:
-        raise InputError(
-            "pydoc_data.topics", "is not installed", "use a Python with all of its standard library"
-        ) from None
+        hint = "use a Python with all of its standard library"
+        raise InputError("pydoc_data.topics", "is not installed", hint) from None
     paragraphs = {text.strip() for topic in topics.values() for text in _APART.split(topic)}
     letters = sorted(text for text in paragraphs if len(text) >= SHORTEST)
     random.Random(f"hush demo {seed} letters").shuffle(letters)

@@ -155,11 +155,8 @@ def _standard_library(private_bytes: int, public_bytes: int) -> tuple[dict[str, 
             total += len(content)
             public[f"third_party/stdlib/{path.as_posix()}"] = content
     if not own["services"] or not public:
-        raise InputError(
-            str(root),
-            "holds too little source of the standard library",
-            "use a Python with its library's source",
-        )
+        hint = "use a Python with its library's source"
+        raise InputError(str(root), "holds too little source of the standard library", hint)
     return own, public
 
 
@@ -179,31 +176,20 @@ def _commits(
     other = {path: text for path, text in planted.items() if path not in code}
     sched = "trading/alpha/sched.py"
     last = {p: t for p, t in alpha.items() if p == sched} or {sched: code[sched]}
-    notes = "trading/alpha/NOTES.md"
+    notes, first = "trading/alpha/NOTES.md", "trading/alpha/__init__.py"
+    owners = {"CODEOWNERS": CODEOWNERS.encode()}
+    scheduling = f"Alpha: order scheduling\n\nCo-authored-by: {TOMAS.name} <{TOMAS.email}>"
+    read_first = {first: b'"""The alpha strategy; read NOTES.md first."""\n'}
     return [
         Commit(ADA, "Vendor the standard library", public),
-        Commit(
-            LIN,
-            "Services, trading engine and platform",
-            own["services"] | {"CODEOWNERS": CODEOWNERS.encode()},
-        ),
+        Commit(LIN, "Services, trading engine and platform", own["services"] | owners),
         Commit(NOOR, "Pricing calendar and units", own["pricing"]),
         Commit(EVE, "Risk measures", own["risk"]),
         Commit(ADA, "Settings of all regions", settings),
         Commit(ADA, "Alpha strategy, first cut", own["alpha"], branch="alpha"),
-        Commit(
-            LIN,
-            f"Alpha: order scheduling\n\nCo-authored-by: {TOMAS.name} <{TOMAS.email}>",
-            alpha | last | {notes: other.pop(notes)},
-            branch="alpha",
-        ),
+        Commit(LIN, scheduling, alpha | last | {notes: other.pop(notes)}, branch="alpha"),
         Commit(LIN, "Tokens in place until the vault is back", changed | other),
-        Commit(
-            ADA,
-            "Merge branch 'alpha'",
-            {"trading/alpha/__init__.py": b'"""The alpha strategy; read NOTES.md first."""\n'},
-            merges="alpha",
-        ),
+        Commit(ADA, "Merge branch 'alpha'", read_first, merges="alpha"),
     ]
 
 
@@ -229,7 +215,6 @@ def _plant(
     codenames: list[str],
     chance: random.Random,
 ) -> Files:
-    """The files that hold a planted value: settings, modules, notes and encoded copies."""
     planted: Files = {}
     modules = [path for path, content in sorted(code.items()) if path.endswith(".py") and _places(content)]
     for credential in credentials:

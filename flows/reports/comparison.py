@@ -39,9 +39,7 @@ def build_report(
 ) -> ComparisonReport:
     return ComparisonReport(
         rows=sorted(rows, key=lambda row: (bool(row.why), row.loss is None, row.loss or 0.0)),
-        chosen=verdict.chosen,
-        alike=verdict.alike,
-        why=verdict.why,
+        **{name: getattr(verdict, name) for name in ("chosen", "alike", "why")},
         settings=_settings(chosen) if chosen else "",
         promise=_promise(config),
         unit=unit,

@@ -1,4 +1,5 @@
-"""`hush secrets --review`: what is new, one value after the other, with one key for each decision."""
+"""`hush secrets --review`: what is new, one value after the other, with one key for each decision; and
+`--why FILE:LINE`: what the rules for credentials say of a line, by column."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -142,22 +141,14 @@ def _share(gain: float | None) -> str:
 def _came_out(report: Report) -> str:
     """The attack's summary: how many values each model ranks first, and completes word for word."""
     attacked = [row for row in report.rows if row.rank is not None]
-    bare = any(row.unprotected_rank is not None for row in attacked)
-
-    def counts(**found: list[Any]) -> str:
-        if not bare:
-            found.pop("unprotected")
-        return ", ".join(f"{name} [bold]{sum(values)}[/bold]" for name, values in found.items())
-
-    first = counts(
-        protected=[row.rank == 1 for row in attacked],
-        unprotected=[row.unprotected_rank == 1 for row in attacked],
-        before=[row.before_rank == 1 for row in attacked],
-    )
-    whole = counts(
-        protected=[bool(row.extracted) for row in attacked],
-        unprotected=[bool(row.unprotected_extracted) for row in attacked],
-    )
+    ranks = {"protected": [row.rank for row in attacked]}
+    out = {"protected": [row.extracted for row in attacked]}
+    if any(row.unprotected_rank is not None for row in attacked):
+        ranks["unprotected"] = [row.unprotected_rank for row in attacked]
+        out["unprotected"] = [row.unprotected_extracted for row in attacked]
+    ranks["before"] = [row.before_rank for row in attacked]
+    first = ", ".join(f"{name} [bold]{sum(r == 1 for r in found)}[/bold]" for name, found in ranks.items())
+    whole = ", ".join(f"{name} [bold]{sum(map(bool, found))}[/bold]" for name, found in out.items())
     return f"first of {len(attacked)}: {first}; extracted {whole}"
 
 
@@ -230,14 +221,15 @@ def _columns(report: Report) -> list[tuple[str, Callable[[SecretRow], str]]]:
             return "[dim]-[/dim]"
         return ("[red]OUT[/red] " if extracted else "") + f"{place} ({bits:.1f})"
 
+    audited = bool(report.audit)
     columns: list[tuple[str, Callable[[SecretRow], str], bool]] = [
         ("ex.", lambda row: f"{row.examples:,}", True),
         ("prior", lambda row: number(row.prior), True),
         ("target", lambda row: number(row.target), True),
         ("bound", lambda row: number(row.bound), True),
         ("all runs", all_runs, any(row.earlier_runs for row in report.rows)),
-        ("best\nguess", lambda row: number(row.every_step), bool(report.audit)),
-        ("written", lambda row: number(row.attacked), bool(report.audit)),
+        ("best\nguess", lambda row: number(row.every_step), audited),
+        ("written", lambda row: number(row.attacked), audited),
         ("before", lambda r: "[dim]-[/dim]" if r.before_rank is None else str(r.before_rank), ranked),
         ("protected", lambda r: rank(r.rank, r.exposure_bits, r.extracted), ranked),
         (

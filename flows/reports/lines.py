@@ -32,3 +32,9 @@ def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
 def where(folder: str, url: str | None) -> str:
     """Where tables and picture lie, in markdown."""
     return (f"[MLflow]({url}), " if url else "") + f"`{folder}`"
+
+
+def by_runs(rows: Iterable[Any], field: str, form: str) -> str:
+    """A number of each row by how many runs it is for."""
+    found = ((row.runs, getattr(row, field)) for row in rows)
+    return " · ".join(f"{runs:,}: {'-' if value is None else f'{value:{form}}'}" for runs, value in found)

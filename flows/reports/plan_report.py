@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, computed_field
 
 from flows.remedies import WORTH_ASKING, Remedy
+from flows.reports.lines import by_runs
 from flows.reports.ways import in_short
 from hush_core.weights import Way
 from tasks.publish_plan import NoiseOfRuns, PlanRow, Published
@@ -213,15 +214,12 @@ def retraining(report: PlanReport) -> str:
     if not report.noise_by_runs:
         return ""
 
-    def listed(way: str) -> str:
-        found = [(row.runs, getattr(row, way)) for row in report.noise_by_runs]
-        return " · ".join(f"{runs:,}: {'-' if sigma is None else f'{sigma:.3g}'}" for runs, sigma in found)
-
+    anew, going_on = (by_runs(report.noise_by_runs, way, ".3g") for way in ("anew", "going_on"))
     own = "this one run" if report.runs == 1 else f"{report.runs} runs"
     later = report.noise_by_runs[0].later_rounds
     rounds = "1 round" if later == 1 else f"{later} rounds"
     return (
-        f"σ by the number of runs that the targets hold for: {listed('anew')}; continuing from the promoted "
-        f"model with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} "
+        f"σ by the number of runs that the targets hold for: {anew}; continuing from the promoted "
+        f"model with {rounds} each (train.start: champion): {going_on}. The config says {own} "
         "(promise.runs)" + (f"; {report.next_run}" if report.next_run else "")
     )

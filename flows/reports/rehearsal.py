@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 
-from flows.reports.lines import grid, say, table_lines
+from flows.reports.lines import by_runs, grid, say, table_lines
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
@@ -190,14 +190,11 @@ def retraining(report: RehearsalReport) -> str:
     if not report.by_runs:
         return ""
 
-    def listed(way: str) -> str:
-        found = [(row.runs, getattr(row, f"loss_{way}")) for row in report.by_runs]
-        return " · ".join(f"{runs:,}: {'-' if loss is None else f'{loss:.4f}'}" for runs, loss in found)
-
+    anew, going_on = (by_runs(report.by_runs, f"loss_{way}", ".4f") for way in ("anew", "going_on"))
     rounds = report.by_runs[0].later_rounds
     return (
-        f"predicted by the number of runs that the targets hold for: {listed('anew')}; where later ones continue "
-        f"from the model before with {rounds} rounds (train.start: champion): {listed('going_on')}"
+        f"predicted by the number of runs that the targets hold for: {anew}; where later ones continue "
+        f"from the model before with {rounds} rounds (train.start: champion): {going_on}"
     )
 
 

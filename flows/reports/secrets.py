@@ -214,9 +214,8 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
         meant = [name for name in names if shown in (short_name(name), short_name(name, DIGITS))]
         name = meant[0] if shown not in known and len(meant) == 1 else shown
         if name not in known:
-            raise InputError(
-                "--secret", f"no secret or entry is called {name!r}", "take a name out of files.csv"
-            )
+            hint = "take a name out of files.csv"
+            raise InputError("--secret", f"no secret or entry is called {name!r}", hint)
         own = rows.filter((pl.col("name") == name) | pl.col("name").str.starts_with(f"{name}/"))
         files = [
             [

@@ -112,7 +112,6 @@ def _mechanism(plan: PlanFacts) -> str:
 
 
 def _over_all_runs(verification: Verification) -> list[str]:
-    """What earlier runs mean; nothing where there were none."""
     bounds, promised = (
         verification.tables["bounds.parquet"],
         verification.certificate.facts.plan.promised_runs,

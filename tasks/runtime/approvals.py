@@ -93,9 +93,8 @@ def _read(file: Path) -> Promotion:
     try:
         return Promotion.model_validate_json(file.read_bytes())
     except ValidationError:
-        raise InputError(
-            str(file), "is damaged", "restore it from a backup, or remove it and review the champion again"
-        ) from None
+        hint = "restore it from a backup, or remove it and review the champion again"
+        raise InputError(str(file), "is damaged", hint) from None
 
 
 SIGNATURE = "review_signature"
@@ -118,7 +117,6 @@ def _home_signature(name: str, version: str, tags: Mapping[str, str]) -> str:
 
 
 def _subject(name: str, version: str, tags: Mapping[str, str]) -> dict[str, str]:
-    """The version, by the hash of its certificate."""
     return {f"models:/{name}/{version}": tags.get(DIGEST, "")}
 
 
@@ -133,8 +131,7 @@ def note_last(name: str, version: str, decision: str) -> None:
     was rejected and counts as approved.
     """
     file = _last(name, version)
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    write_whole(file, decision.encode())
+    write_whole(private_folder(file.parent) / file.name, decision.encode())
 
 
 def _last(name: str, version: str) -> Path:
@@ -153,9 +150,8 @@ def check_approval(entry: ModelVersion, trust: TrustRoot | None = None) -> str:
     signer = _signer(entry, trust, given)
     last = _last(entry.name, entry.version)
     if last.is_file() and not hmac.compare_digest(last.read_bytes(), given.encode()):
-        raise VerificationError(
-            [f"{uri}: carries an approval that a later decision of this home took back: review it again"]
-        )
+        why = f"{uri}: carries an approval that a later decision of this home took back: review it again"
+        raise VerificationError([why])
     return f"approved by {tags[BY]} at {tags[AT]}, signed {signer}"
 
 
@@ -176,9 +172,8 @@ def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
         raise VerificationError([f"{uri}: was approved at {at}, and {now} at {last.at}; {back}"])
     for other in approved_since(entry.name, at, trust):
         if str(other.version) != pending:
-            raise VerificationError(
-                [f"{uri}: was approved at {at}, and version {other.version} at {other.tags[AT]}; {back}"]
-            )
+            why = f"{uri}: was approved at {at}, and version {other.version} at {other.tags[AT]}; {back}"
+            raise VerificationError([why])
 
 
 def approved_since(model: str, at: str, trust: TrustRoot | None) -> Iterator[ModelVersion]:
@@ -211,12 +206,11 @@ def _signer(entry: ModelVersion, trust: TrustRoot | None, given: str) -> str:
 def _check_own(entry: ModelVersion, given: str) -> str:
     right = _home_signature(entry.name, entry.version, entry.tags)
     if not hmac.compare_digest(given, right):
-        raise VerificationError(
-            [
-                f"models:/{entry.name}/{entry.version}: says that it was approved, and no review with the key of "
-                f"this home did that ({home().keys}): review it with hush review"
-            ]
+        why = (
+            f"models:/{entry.name}/{entry.version}: says that it was approved, and no review with the key of "
+            f"this home did that ({home().keys}): review it with hush review"
         )
+        raise VerificationError([why])
     return "with the key of this home"
 
 

@@ -98,7 +98,6 @@ class ClusterRunner(DaskTaskRunner):
         return self._begun(task, parameters, *args, **kwargs)
 
     def _on_storage(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
-        """Begin a task whose objects a worker fetches from HUSH_STORE."""
         store, refs = open_store(), list(refs_in(_plain(parameters)))
         for ref in refs:
             store.publish(ref, asked=True)
@@ -179,7 +178,6 @@ def _put_right(store: Store, ref: Ref) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """In JSON's types, as deep as references may be in it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, dict):

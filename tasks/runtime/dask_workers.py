@@ -65,9 +65,8 @@ def check_workers(address: str) -> Required:
     worker is of another kind, or they reach no Prefect server."""
     if not os.environ.get("PREFECT_API_URL"):
         what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"
-        raise SetupError(
-            "PREFECT_API_URL", f"is not set: {what}", "begin a server, and set it to its address"
-        )
+        hint = "begin a server, and set it to its address"
+        raise SetupError("PREFECT_API_URL", f"is not set: {what}", hint)
     mark = new_mark()
     required = Required(mark, facts_of_worker(mark), apart=False)
     try:

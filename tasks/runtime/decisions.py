@@ -146,11 +146,9 @@ def _refused_in_words() -> Iterator[None]:
     except MlflowException as error:
         if "403" not in str(error) and error.error_code != "PERMISSION_DENIED":
             raise
-        raise InputError(
-            "MLFLOW_TRACKING_USERNAME",
-            "may not decide on a model: MLflow refuses it",
-            "answer the review in the Prefect UI, whose worker has hush's account, or log in with that",
-        ) from None
+        what = "may not decide on a model: MLflow refuses it"
+        hint = "answer the review in the Prefect UI, whose worker has hush's account, or log in with that"
+        raise InputError("MLFLOW_TRACKING_USERNAME", what, hint) from None
 
 
 @dataclass(frozen=True)
@@ -173,8 +171,7 @@ def withdraw(seen: Standing, *, failed: bool) -> bool:
     else then.
 
     failed: its files or its certificate do not hold, and it must be reviewed again. Otherwise only its promotion
-        does
-        not hold: an approval that nobody made is `pending` again.
+        does not hold: an approval that nobody made is `pending` again.
     """
     name, version = seen.entry.name, seen.entry.version
     with _refused_in_words(), one_at_a_time(home(), "decisions"):

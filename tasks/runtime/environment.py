@@ -118,11 +118,9 @@ class Home:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
-                raise InputError(
-                    f"HUSH_HOME ({folder})",
-                    f"cannot be created: {error.strerror}",
-                    "set HUSH_HOME to a folder that you may write to",
-                ) from None
+                what = f"cannot be created: {error.strerror}"
+                hint = "set HUSH_HOME to a folder that you may write to"
+                raise InputError(f"HUSH_HOME ({folder})", what, hint) from None
         for folder in (self.root, self.keys, self.store):
             folder.chmod(0o700)
         return self
@@ -131,19 +129,14 @@ class Home:
 def home() -> Home:
     """The home of this process, from HUSH_HOME; makes no folder. Raises InputError: it is a path that cannot be."""
     if "://" in os.environ.get("HUSH_HOME", ""):
-        raise InputError(
-            "HUSH_HOME",
-            "is a URL: the ledger of releases needs a folder with locks and synced writes",
-            "set it to a folder of this machine, and HUSH_STORE to the URL for what may be shared",
-        )
+        what = "is a URL: the ledger of releases needs a folder with locks and synced writes"
+        hint = "set it to a folder of this machine, and HUSH_STORE to the URL for what may be shared"
+        raise InputError("HUSH_HOME", what, hint)
     try:
         return Home(Path(os.environ.get("HUSH_HOME") or Path.home() / ".hush").expanduser().resolve())
     except (OSError, RuntimeError, ValueError):  # ~ of nobody, a loop of links
-        raise InputError(
-            "HUSH_HOME",
-            "is a path that cannot be",
-            "set it to a folder of this machine; ~ alone is your home",
-        ) from None
+        hint = "set it to a folder of this machine; ~ alone is your home"
+        raise InputError("HUSH_HOME", "is a path that cannot be", hint) from None
 
 
 def settings(place: Home) -> dict[str, str]:

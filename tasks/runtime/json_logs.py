@@ -61,14 +61,8 @@ _SHORTEN = _OneLine()
 def one_line_errors() -> None:
     """Shorten what Prefect's engine logs in this process when a task or flow ends in a HushError. May be called
     again."""
-    for name in (
-        "prefect",
-        "prefect.flow_runs",
-        "prefect.task_runs",
-        "prefect.engine",
-        "prefect.task_engine",
-    ):
-        logging.getLogger(name).addFilter(_SHORTEN)
+    for part in ("", ".flow_runs", ".task_runs", ".engine", ".task_engine"):
+        logging.getLogger(f"prefect{part}").addFilter(_SHORTEN)
 
 
 LEFT_OUT = "(left out: it may quote the data that caused it)"

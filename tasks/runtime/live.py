@@ -234,7 +234,6 @@ class _Courier(threading.Thread):
 
 
 def _begin(experiment: str, model: str, run: str) -> str:
-    """The tracker's run of a training, opened again or made."""
     client = tracker()
     name, tags = f"{model} training", {TRAINING: run}
     return opened_run(client, experiment_of(client, experiment), open_run(experiment, run), name, **tags)

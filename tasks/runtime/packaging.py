@@ -198,7 +198,6 @@ def _is_mark(key: str, value: object) -> bool:
 
 
 def _is_signature(signature: Any, params: Mapping[str, Any] | None) -> bool:
-    """Strings in, strings out, and the defaults of `generation`."""
     if not isinstance(signature, dict) or signature.keys() - {"inputs", "outputs", "params"}:
         return False
     try:

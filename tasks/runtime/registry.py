@@ -212,9 +212,8 @@ class _CertifiedFlavor:
         for file in tokenizer_files(model_dir):
             shutil.copyfile(file, tokenizer / file.name)
         shutil.copytree(certificate_dir, root / "certificate")
-        (root / "LICENSE.txt").unlink(
-            missing_ok=True
-        )  # of a hub that was not asked, with the path of the store
+        # of a hub that was not asked, with the path of the store
+        (root / "LICENSE.txt").unlink(missing_ok=True)
         certificate = read_certificate(certificate_dir)
         for name, content in environment_files(certificate.facts.code).items():
             (root / name).write_text(content)

@@ -124,7 +124,6 @@ def _is_same(version: str, champion: str | None) -> bool:
 
 
 def _champion_of(name: str) -> str | None:
-    """The version that has the alias; None without one."""
     found = _model(name)
     version = None if found is None else found.aliases.get(CHAMPION)
     return None if version is None else str(version)

@@ -117,7 +117,6 @@ class SharedStore:
     def _there(
         self, name: str, part: Path, right: Callable[[Path], bool], *, most: int, folder: bool
     ) -> bool:
-        """Whether what lies there opens, and is this object."""
         found = part.with_name(part.name + ".back")
         try:
             self._open(name, found, most, folder=folder)

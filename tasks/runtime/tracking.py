@@ -185,9 +185,8 @@ def experiment_of(client: mlflow.MlflowClient, name: str) -> str:
             if error.error_code != "RESOURCE_ALREADY_EXISTS" or known is None:
                 raise
     if known.lifecycle_stage == "deleted":
-        raise InputError(
-            f"tracking.experiment: {name}", "was deleted in MLflow", "restore it or name another"
-        )
+        hint = "restore it or name another"
+        raise InputError(f"tracking.experiment: {name}", "was deleted in MLflow", hint)
     for key, value in KIND.items():
         if key not in known.tags:  # of an older hush
             client.set_experiment_tag(known.experiment_id, key, value)
@@ -199,15 +198,12 @@ def is_away(error: BaseException) -> bool:
     import requests
     from mlflow.exceptions import MlflowException
 
+    away = ConnectionError, requests.exceptions.ConnectionError, requests.exceptions.Timeout
     while error is not None:
-        if isinstance(
-            error, (ConnectionError, requests.exceptions.ConnectionError, requests.exceptions.Timeout)
-        ):
+        if isinstance(error, away):
             return True
-        if isinstance(error, MlflowException) and error.error_code in (
-            "INTERNAL_ERROR",
-            "TEMPORARILY_UNAVAILABLE",
-        ):
+        said = isinstance(error, MlflowException) and error.error_code
+        if said in ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE"):
             return bool(re.search(r"Max retries exceeded|error code 50[0234]|OperationalError", str(error)))
         error = error.__cause__ or error.__context__
     return False

@@ -37,15 +37,12 @@ def signing_key() -> SigningKey | None:
     if trust is None:
         return None
     if key is None:
-        raise InputError(
-            SIGNING_KEY,
-            f"names no key, and only what one of {trust.where} signed counts here",
-            "let it name the file of the organisation's private key, on the machines that train and review",
-        )
+        what = f"names no key, and only what one of {trust.where} signed counts here"
+        hint = "let it name the file of the organisation's private key, on the machines that train and review"
+        raise InputError(SIGNING_KEY, what, hint)
     if trust.find(key.fingerprint) is None:
-        raise InputError(
-            str(key.path), f"is not one of the keys that {trust.where} trusts", "add its public half there"
-        )
+        hint = "add its public half there"
+        raise InputError(str(key.path), f"is not one of the keys that {trust.where} trusts", hint)
     return key
 
 
@@ -61,9 +58,8 @@ def _named(variable: str, *files: str) -> Path | None:
     given = os.environ.get(variable)
     if given is not None:
         if not given.strip():
-            raise InputError(
-                variable, "is set and names nothing", "name a file, or unset it for that of HUSH_HOME/keys"
-            )
+            hint = "name a file, or unset it for that of HUSH_HOME/keys"
+            raise InputError(variable, "is set and names nothing", hint)
         return Path(given).expanduser()
     keys = home().keys
     if keys.is_symlink() and not keys.exists():
@@ -74,8 +70,7 @@ def _named(variable: str, *files: str) -> Path | None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise InputError(
-                str(path), f"cannot be looked at: {error.strerror}", "let this account read HUSH_HOME/keys"
-            ) from None
+            hint = "let this account read HUSH_HOME/keys"
+            raise InputError(str(path), f"cannot be looked at: {error.strerror}", hint) from None
         return path
     return None

@@ -36,30 +36,25 @@ def find_version(model_uri: str) -> ModelVersion:
     asked for."""
     match = re.fullmatch(r"models:/([^/@]+)(?:/(\d+)|@([\w-]+))", model_uri)
     if not match:
-        raise InputError(
-            model_uri or "the model",
-            "does not name a version",
-            "write models:/NAME/VERSION or models:/NAME@ALIAS",
-        )
+        hint = "write models:/NAME/VERSION or models:/NAME@ALIAS"
+        raise InputError(model_uri or "the model", "does not name a version", hint)
     name, number, alias = match.groups()
     nowhere = InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI")
     if not has_tracker() or (number and (len(number) > 10 or int(number) > LARGEST)):
         raise nowhere
     client = tracker()
     try:
-        found = (
-            client.get_model_version(name, number)
-            if number
-            else client.get_model_version_by_alias(name, alias)
+        ask, which = (
+            (client.get_model_version, number) if number else (client.get_model_version_by_alias, alias)
         )
+        found = ask(name, which)
     except MlflowException as error:
         if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
             raise
         raise nowhere from None
     if found.name != name or (number and int(found.version) != int(number)):
-        raise VerificationError(
-            [f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"]
-        )
+        why = f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"
+        raise VerificationError([why])
     return found
 
 

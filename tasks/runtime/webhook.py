@@ -235,8 +235,6 @@ def _send(told: Endpoint, message: Message, timestamp: int) -> str | None:
         status = within(DEADLINE, post)
     except TimeoutError:
         return SILENT
-    except (
-        Exception
-    ) as error:  # requests lets through what urllib3, idna and http.client raise, each in some case
+    except Exception as error:  # requests lets through what urllib3, idna and http.client raise
         return type(error).__name__
     return None if 200 <= status < 300 else f"HTTP {status}"

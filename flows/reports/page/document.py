@@ -1,7 +1,8 @@
 """What the page shows, as a document that can be kept and shown again when an audit comes later. Never a value.
 
 `report.json` beside `report.html` is this document. Secrets are cut to those that a reviewer must see first, so
-that neither grows with the number of secrets: the certificate and the tables of the run have all of them.
+that neither grows with the number of secrets: the certificate and the tables of the run have all of them. Each is
+in a state, and its numbers are on a logarithmic axis.
 """
 
 from __future__ import annotations
@@ -156,18 +157,16 @@ def stated_by(certificate: Certificate, *, several: bool) -> Stated:
     promise = [certificate.promise]
     promise += [certificate.all_runs_promise] if several else []
     promise += [certificate.redaction_promise] if facts.redaction.secrets else []
+    trained = ("released_unprotected", "noise_source", "sampler", "gradient_scale")
     return Stated(
         promise=tuple(promise),
         not_promised=certificate.not_promised,
-        released_unprotected=facts.training.released_unprotected,
         digest=certificate.digest,
-        run=facts.run,
         schema_version=certificate.schema_version,
+        run=facts.run,
         sources=facts.sources,
         code=facts.code,
-        noise_source=facts.training.noise_source,
-        sampler=facts.training.sampler,
-        gradient_scale=facts.training.gradient_scale,
+        **{name: getattr(facts.training, name) for name in trained},
     )
 
 

@@ -1,5 +1,10 @@
 """When the page is written, at the end of a job and after each audit, and where it lies: in the tracker's run, and
-a copy under HUSH_HOME/reports."""
+a copy under HUSH_HOME/reports. A template that escapes all it is given makes it of the page's document.
+
+Names of secrets, sources and warnings come from repositories and configs, and are hostile input. Whatever slips
+through is not run: the page allows, by a policy of its own, its one script and its one style sheet by their hashes,
+pictures that it carries, and nothing from anywhere else.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +104,6 @@ def _part(name: str) -> str:
 
 
 def _hash(name: str) -> str:
-    """Of what is between the tags, as the policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(_part(name).encode()).digest()).decode()
 
 
@@ -115,7 +119,6 @@ def _probability(value: float | None) -> str:
 
 
 def _coded(text: str) -> Markup:
-    """Escaped, with what is between backticks as code."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
