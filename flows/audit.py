@@ -51,7 +51,7 @@ from tasks.leftovers import claim_flow_run
 from tasks.models import Model
 from tasks.refutation import whose_releases
 from tasks.runtime.environment import home
-from tasks.runtime.names import named
+from tasks.runtime.flow_runs import named
 from tasks.runtime.progress import suspendable
 from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.versions import CHAMPION, find_version

@@ -36,7 +36,7 @@ from tasks.publish_comparison import (
 )
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
-from tasks.runtime.names import ChosenRunner, named
+from tasks.runtime.flow_runs import ChosenRunner, named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
 from tasks.runtime.runner import own_turn
 from tasks.runtime.store import Ref

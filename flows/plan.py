@@ -8,7 +8,7 @@ from flows.planning import planned
 from flows.reports.plan_report import PlanReport
 from hush_core.config import Changes
 from tasks.leftovers import claim_flow_run
-from tasks.runtime.names import ChosenRunner, named
+from tasks.runtime.flow_runs import ChosenRunner, named
 from tasks.runtime.progress import suspendable
 
 

@@ -37,7 +37,7 @@ from tasks.rehearse import (
 )
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
-from tasks.runtime.names import named
+from tasks.runtime.flow_runs import named
 from tasks.runtime.progress import suspendable
 from tasks.runtime.store import open_store
 from tasks.texts import split_texts

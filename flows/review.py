@@ -32,7 +32,7 @@ from tasks.runtime import webhook
 from tasks.runtime.approvals import APPROVED, REJECTED
 from tasks.runtime.decisions import decide, standing, withdraw
 from tasks.runtime.embedded_server import start_server
-from tasks.runtime.names import named
+from tasks.runtime.flow_runs import named
 from tasks.runtime.store import open_store
 from tasks.runtime.trust import signing_key
 from tasks.runtime.versions import CHAMPION, find_version

@@ -7,7 +7,7 @@ from prefect import flow
 from flows.extraction import find_secrets
 from tasks.leftovers import claim_flow_run
 from tasks.publish_secrets import Summary
-from tasks.runtime.names import ChosenRunner, named
+from tasks.runtime.flow_runs import ChosenRunner, named
 from tasks.runtime.progress import suspendable
 
 

@@ -185,8 +185,8 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
 
     from tasks.leftovers import sweep_if_it_can
     from tasks.reachable import await_orchestrator
+    from tasks.runtime.flow_runs import keep_listening
     from tasks.runtime.json_logs import one_line_errors
-    from tasks.runtime.names import keep_listening
 
     one_line_errors()
     keep_listening()

@@ -40,8 +40,8 @@ from tasks.outcome import Attacks, Begun, Outcome, Planned, Rounds
 from tasks.rate_search import check_public, choose_rate
 from tasks.recording import record
 from tasks.refutation import refuse_refuted
+from tasks.runtime.flow_runs import ChosenRunner, named
 from tasks.runtime.live import Live, watched
-from tasks.runtime.names import ChosenRunner, named
 from tasks.runtime.progress import suspendable
 from tasks.runtime.runner import elsewhere
 from tasks.runtime.steps import run_logger, show_page

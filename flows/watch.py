@@ -25,7 +25,7 @@ from tasks.runtime import webhook
 from tasks.runtime.approvals import SIGNATURE, check_approval, check_last, last_promotion, promotions
 from tasks.runtime.decisions import Standing, finish_decisions, standing, withdraw
 from tasks.runtime.environment import home
-from tasks.runtime.names import named
+from tasks.runtime.flow_runs import named
 from tasks.runtime.store import open_store
 from tasks.runtime.trust import TRUST, trust_root
 from tasks.runtime.versions import CHAMPION, find_version

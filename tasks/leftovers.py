@@ -17,8 +17,8 @@ from prefect.states import Crashed
 
 from tasks.ownership import RUN_TAG, Owner, dead_owners, end_server, remove_files, remove_parts, token_of
 from tasks.runtime.environment import Home, home
+from tasks.runtime.flow_runs import keep_listening
 from tasks.runtime.json_logs import one_line_errors
-from tasks.runtime.names import keep_listening
 
 TAG = "hush-owner:"
 """Before the token, among a flow run's tags."""

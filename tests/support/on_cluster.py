@@ -17,7 +17,7 @@ from hush_core.mapping import map_parts
 from tasks.runtime.caching import cached_task
 from tasks.runtime.dask_workers import Required, facts_of_worker, new_mark
 from tasks.runtime.environment import home
-from tasks.runtime.names import ChosenRunner
+from tasks.runtime.flow_runs import ChosenRunner
 from tasks.runtime.progress import STOPPING, progress_log
 from tasks.runtime.runner import FEW, cluster, elsewhere, in_parts
 from tasks.runtime.store import Ref, Store

@@ -11,7 +11,7 @@ from prefect._internal import observers
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from waiting import PATIENCE
 
-from tasks.runtime.names import keep_listening
+from tasks.runtime.flow_runs import keep_listening
 
 RUN = uuid.uuid4()
 CANCELLING = {

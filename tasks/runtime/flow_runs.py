@@ -1,4 +1,4 @@
-"""What flows give to Prefect: what a run is called in its UI, the task runner that HUSH_RUNNER names, and ears.
+"""What Prefect is given of a flow run: its name, the task runner that HUSH_RUNNER names, and an ear for *Cancel*.
 
 @flow(flow_run_name=named("train"), task_runner=ChosenRunner())
 """
