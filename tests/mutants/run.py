@@ -15,8 +15,6 @@ the tracked files; the checkout is not touched. Exit status 1 where a planted mi
 that equivalent.toml does not name.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import json

@@ -5,8 +5,6 @@
     python tests/support/accounting_reference.py tests/support/accounting_reference.parquet
 """
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 python tests/support/code_words.py [FILE ...]    # what is wrong, a line each; then words of docstrings and comments
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

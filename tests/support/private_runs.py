@@ -1,7 +1,5 @@
 """What tests of private training share: a tiny model, a module around it, a run that dies, and what is counted."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """How a value may be written down: encoders of the standard library, or written here; none of ours."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import bz2

@@ -1,7 +1,5 @@
 """The attack finds what a model memorised, finds nothing where there is nothing, and tells no value."""
 
-from __future__ import annotations
-
 import copy
 import math
 

@@ -1,7 +1,5 @@
 """Intervals cover as often as they say; narrower ones would be seen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

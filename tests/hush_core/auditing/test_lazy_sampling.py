@@ -1,7 +1,5 @@
 """Computed emission probabilities against enumeration, against drawing, and wrong ways of computing them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A right certificate is hardly ever refuted, a wrong one is, and what could not refute does not count for it."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Scores of models with subword tokenizers: against a float64 reference, and what the attack finds with them."""
 
-from __future__ import annotations
-
 import copy
 import math
 import re

@@ -1,7 +1,5 @@
 """A tagged example that slips into training without noise is learned by heart, and the attack shows it."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """k-extraction, calibrated loss and user inference on a model that learned by heart, and on one that did not."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Certificates of mechanism correlated: they hold by both routes, and what is forged is told."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

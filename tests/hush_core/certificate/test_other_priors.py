@@ -1,7 +1,5 @@
 """A certificate at other priors: the numbers that an attack among N candidates is held to."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Contents on disk: what is put in comes out, once, and nothing is left behind."""
 
-from __future__ import annotations
-
 import gc
 import os
 import stat

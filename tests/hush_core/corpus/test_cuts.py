@@ -1,7 +1,5 @@
 """What stands in a secret moves no border: its value becomes another, of any length, and untagged pieces stay."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Ranges replaced, and where everything else then lies: against the plain way of doing it, on random contents."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of an audit: the same bytes for the same tables, also where attacks were not made."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Pictures: PNGs of a readable size, the same bytes for the same tables, honest about what is left out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib

@@ -1,7 +1,5 @@
 """The picture of the graph: drawn for every size, the same twice, and true to the tables."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

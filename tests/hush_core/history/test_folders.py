@@ -1,7 +1,5 @@
 """Copies of a store, a restored backup, two processes at once, kills amid a note: no run is lost for the count."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

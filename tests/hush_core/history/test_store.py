@@ -1,7 +1,5 @@
 """Who trained on what before: counted by text and by name, whatever was renamed, and never forgotten."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The digest by which scans are kept: of all code that decides what is found."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

@@ -1,7 +1,5 @@
 """From real repositories to the graph; each test breaks an extraction that misses a way of holding one."""
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

@@ -1,7 +1,5 @@
 """The graph refuses frames that break the contract."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Repositories against the detectors: no code of theirs runs, their patterns and texts end."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

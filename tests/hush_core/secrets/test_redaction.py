@@ -1,7 +1,5 @@
 """Redaction end to end: every copy found is replaced, and nothing else that training sees depends on the value."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import html

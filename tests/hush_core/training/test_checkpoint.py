@@ -1,7 +1,5 @@
 """A checkpoint is whole or refused; the one before it is there when it is needed; a refusal changes nothing."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Before the first release the clipped sum is compared with single-example gradients: what differs is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whole private runs under a cycle: who takes part, what is released, and that a kill repeats nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

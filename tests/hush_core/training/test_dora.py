@@ -1,7 +1,5 @@
 """DoRA: the magnitudes' per-example gradients are exact, peft computes the same, and its own layers are refused."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 

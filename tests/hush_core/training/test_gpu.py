@@ -1,7 +1,5 @@
 """The private step on a GPU: the same sum, the same rounds, and no example that changes another's gradient."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Gradients scaled by second moments of untagged text: what the scale is, what is released, what a resume keeps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ A whole job on two machines, stopped and killed: `tests/flows/test_huggingface_j
 (iproute2); skipped visibly otherwise.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

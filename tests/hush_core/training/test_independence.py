@@ -1,7 +1,5 @@
 """What one example adds is its own: models for which that is not so are refused, and bf16 keeps the promise."""
 
-from __future__ import annotations
-
 import json
 import math
 

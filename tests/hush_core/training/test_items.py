@@ -1,7 +1,5 @@
 """Items of several records: a round averages the gradients of some of them, and clips the average."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections import Counter

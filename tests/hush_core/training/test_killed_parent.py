@@ -1,7 +1,5 @@
 """A rank whose parent is killed before the first release: no other run is planned while it may still release."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -4,8 +4,6 @@ The children are forked from one server, which never computes: this file as a pr
 loaded torch (`warm`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import inspect

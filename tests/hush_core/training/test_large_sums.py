@@ -1,7 +1,5 @@
 """Large matrices, added up in fp32 and multiplied in bf16: to the bit what one example after the other gives."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """Where adapters go: on layers that read example by example, and no refusal recommends what then fails."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Noise: the right scale and no other, independent across rounds, never drawn twice, on the grid."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

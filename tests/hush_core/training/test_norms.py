@@ -1,7 +1,5 @@
 """Norms and sums of outer products against the per-example gradients themselves, in float64."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

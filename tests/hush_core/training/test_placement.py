@@ -1,7 +1,5 @@
 """An example's gradient does not depend on its place in a micro-batch or on the rows beside it, to the bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

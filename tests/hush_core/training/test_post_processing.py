@@ -1,7 +1,5 @@
 """What is done to a release: mixing in untagged text, averaging, keeping the best, correcting Adam's moments."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One training step is one release: counted first, noised always, divided by the expected batch."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 

@@ -1,7 +1,5 @@
 """Several processes train as one does, and none outlives the run. Runs as a script too: one rank of `both`."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

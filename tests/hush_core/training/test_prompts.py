@@ -1,7 +1,5 @@
 """The loss on completions alone: exact sums of the examples' own gradients, nothing of what only stands before."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """The rehearsal: the plan's own noise on public text, the better rate wins, and nothing is released."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

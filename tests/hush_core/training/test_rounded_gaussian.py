@@ -1,7 +1,5 @@
 """Rounding a Gaussian exactly: against 400-bit arithmetic, at forced half-integers and at the ends of the range."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

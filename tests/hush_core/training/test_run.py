@@ -1,7 +1,5 @@
 """Whole runs: interrupted, resumed, refused; never more releases than certified. Kills: `test_kills.py`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """What a run decides by itself: rates by the number of the release, stops by public losses alone."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

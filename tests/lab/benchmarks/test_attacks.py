@@ -1,7 +1,5 @@
 """benchmarks/exposure.py goes on where it was stopped; memorisation.py and runs_to_catch.py tell what they say."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

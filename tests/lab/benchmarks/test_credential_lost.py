@@ -1,7 +1,5 @@
 """What a change of the rules loses is seen, and what it keeps is not."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The repository of lab/benchmarks/nightly_attacks.py: its nights, its public text, what is planted and when."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from pathlib import Path

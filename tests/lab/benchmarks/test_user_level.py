@@ -1,7 +1,5 @@
 """lab/benchmarks/user_level_*.py: whose record is whose; a cell end to end by our own steps; what tables say."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -4,8 +4,6 @@ Every mistake is one that was made in some DP library or training loop. Nothing 
 advance, and keys are fixed where the mistake does not lie in the key.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

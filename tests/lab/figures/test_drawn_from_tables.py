@@ -1,7 +1,5 @@
 """Pictures of the laboratory's pages: what is on each, read from its axes; the same bytes for the same table."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Marks follow from numbers, documents from rows, and what does not follow is named."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The company's repository of `hush replicate company`: its data, what each way is given, and what is measured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

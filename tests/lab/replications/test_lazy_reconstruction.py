@@ -1,7 +1,5 @@
 """Figure 5 and table 1 of reconstruction_rdp.txt: parts of a repository, intervals over files, lazy sampling."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """lab/docs/results: every page is what its JSON file gives, every mark follows, and every picture is there."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

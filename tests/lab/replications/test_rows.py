@@ -1,7 +1,5 @@
 """What the replications compute from rows and settings, where a mistake would not show on a page."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The best guess on a model's own gradients: below its certificate, and above that of five times the noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

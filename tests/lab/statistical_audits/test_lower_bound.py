@@ -1,7 +1,5 @@
 """A result says what it could have shown, and "passed" only where that is more than what is certified."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

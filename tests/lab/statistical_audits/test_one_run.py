@@ -1,7 +1,5 @@
 """One run: public reference values, valid on mechanisms whose ε is known, and refuted ones are refuted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """The one-shot estimate recovers the analytical ε of a Gaussian sum; what is random is fixed by seeds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

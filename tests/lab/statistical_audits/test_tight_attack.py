@@ -3,8 +3,6 @@
 Simulated bounds hold at 99.9 % (seeds are fixed; over seeds a right certificate would be refuted once in 1,000).
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Correlated noise: the strategy, what a secret can move, the posterior, and the rows that are released."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Rates of many sizes, as the linear program gives: what the noise search counts on, the final pass must too."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

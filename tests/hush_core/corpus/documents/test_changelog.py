@@ -1,7 +1,5 @@
 """ChangeLogs: text stands under the address of its one author, or is counted."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path

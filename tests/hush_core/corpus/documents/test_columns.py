@@ -1,7 +1,5 @@
 """Parquet, JSON lines and CSV hold the same table: the same documents, counts and refusals."""
 
-from __future__ import annotations
-
 import csv
 import json
 import traceback

@@ -1,7 +1,5 @@
 """CSV: what the csv module writes is read back; the rest is refused by line."""
 
-from __future__ import annotations
-
 import csv
 import io
 

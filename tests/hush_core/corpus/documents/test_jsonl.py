@@ -1,7 +1,5 @@
 """JSON lines: each line is an object, too long, unreadable or refused by number."""
 
-from __future__ import annotations
-
 import json
 import traceback
 

@@ -1,7 +1,5 @@
 """Mailboxes: what the standard library writes is read back, under its author; what is hostile is counted."""
 
-from __future__ import annotations
-
 import mailbox
 from email.message import EmailMessage, Message
 

@@ -1,7 +1,5 @@
 """Who changed what: merges, trailers, .mailmap, renames; a reader that misses one of them fails here."""
 
-from __future__ import annotations
-
 from trees import history_of, people_of
 
 from hush_core.corpus.git.history import parse_mailmap

@@ -3,8 +3,6 @@
 Every object is forged with its bytes, as no git would write them. A hang is cut short and fails.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Every entry of the tree is either read or counted under a reason."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

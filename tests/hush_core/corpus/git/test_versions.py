@@ -1,7 +1,5 @@
 """History as a corpus: every blob that a revision reaches, at every path, and nothing read twice."""
 
-from __future__ import annotations
-
 import os
 import stat
 

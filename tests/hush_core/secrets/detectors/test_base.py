@@ -1,7 +1,5 @@
 """A detector out of another package: found by its entry point, validated by its own model, run by the engine."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

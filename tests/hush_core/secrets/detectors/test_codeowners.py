@@ -1,7 +1,5 @@
 """CODEOWNERS: last match wins, sections add up, every file that any host reads counts."""
 
-from __future__ import annotations
-
 import pytest
 
 from hush_core.errors import InputError

@@ -1,7 +1,5 @@
 """What people wrote: `file` holds `commit` holds `blame`, through renames with edits, splits, copies and merges."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import defaultdict

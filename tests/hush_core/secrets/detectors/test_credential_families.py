@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501  (tables: one row a form)
 
-from __future__ import annotations
-
 import base64
 import random
 import string

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501  (tables: one row a form)
 
-from __future__ import annotations
-
 import pytest
 
 from hush_core.secrets.detectors.credential_rules import own_findings

@@ -1,7 +1,5 @@
 """Globs match what git matches: compared with `git check-ignore` on random patterns and paths."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

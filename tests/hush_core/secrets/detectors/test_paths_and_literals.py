@@ -1,7 +1,5 @@
 """Globs in gitignore syntax, and the file of literals."""
 
-from __future__ import annotations
-
 import pytest
 
 from hush_core.errors import InputError

@@ -1,7 +1,5 @@
 """The file of patterns, what is refused without showing it, and where patterns match."""
 
-from __future__ import annotations
-
 import re
 import traceback
 

@@ -1,7 +1,5 @@
 """Looking at contents with several threads: the same rows in the same order, each content once."""
 
-from __future__ import annotations
-
 import threading
 
 import polars as pl

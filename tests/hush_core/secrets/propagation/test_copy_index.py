@@ -1,7 +1,5 @@
 """Copied code: pasted and edited functions of the standard library, the promise for verbatim runs, the holes."""
 
-from __future__ import annotations
-
 import ast
 import random
 import re

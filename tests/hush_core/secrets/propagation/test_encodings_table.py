@@ -4,8 +4,6 @@ tried on random values of several lengths, in all alignments, in real text.
     HUSH_WRITE_DOCS=1 pytest tests/hush_core/secrets/propagation/test_encodings_table.py     # writes it again
 """
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import os

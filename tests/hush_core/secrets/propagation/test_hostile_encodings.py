@@ -1,7 +1,5 @@
 """Whatever a text holds, what is decoded of it is bounded; and looking at several together changes nothing."""
 
-from __future__ import annotations
-
 import argparse
 import base64
 import bz2

@@ -1,7 +1,5 @@
 """Winnowing: its guarantee, its indifference to whitespace, and what hostile content makes of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

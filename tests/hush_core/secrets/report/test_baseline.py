@@ -1,7 +1,5 @@
 """A baseline tells nothing, holds still while code moves, and shows what really changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

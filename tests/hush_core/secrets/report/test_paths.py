@@ -1,7 +1,5 @@
 """A credential in the name of a file stands in no report and in no message."""
 
-from __future__ import annotations
-
 import json
 import random
 
