@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from frames import frame_of
 from scipy.stats import skewnorm
 
 from hush_core.auditing.alternatives import alternatives, fixed_prefix
@@ -33,10 +34,7 @@ def places(*rows):
 
 
 OCCURRENCES = places((0, 0, 9, 29), (0, 1, 7, 27), (3, 10, 6, 26), (4, 11, 4, 6))
-SECRETS = pl.DataFrame(
-    {"secret_id": [0, 1, 3, 4], "name": ["planted", "nowhere", "unseen", "short"]},
-    schema={"secret_id": pl.UInt32, "name": pl.String},
-)
+SECRETS = frame_of(secret_id=[0, 1, 3, 4], name=["planted", "nowhere", "unseen", "short"])
 
 
 def model():

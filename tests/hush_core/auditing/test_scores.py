@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import torch
 import transformers
+from frames import frame_of
 from sizes import some
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -213,9 +214,7 @@ PLACES = pl.DataFrame(
     schema=dict.fromkeys(("secret_id", "example_id", "start", "end"), pl.UInt32),
     orient="row",
 )
-SECRETS = pl.DataFrame(
-    {"secret_id": [0, 1], "name": ["planted", "unseen"]}, schema={"secret_id": pl.UInt32, "name": pl.String}
-)
+SECRETS = frame_of(secret_id=[0, 1], name=["planted", "unseen"])
 FITTED = {"GPT2": (bpe, 80), "Llama": (bpe, 80), "Bert": (word_pieces, 250)}
 
 
@@ -262,9 +261,7 @@ def test_ranks_under_a_model_that_saw_no_value_are_uniform(tmp_path, kind, token
     rng = np.random.default_rng(0)
     values = [b"ghp_" + alternatives(b"aB3dE6gH9j", 1, rng)[0] for _ in range(60)]
     texts = [BEFORE + value + AFTER for value in values]
-    places = pl.DataFrame(
-        {"secret_id": range(60), "example_id": range(60), "start": [9] * 60, "end": [23] * 60}
-    )
+    places = frame_of(secret_id=range(60), example_id=range(60), start=[9] * 60, end=[23] * 60)
     secrets = pl.DataFrame({"secret_id": range(60), "name": [str(i) for i in range(60)]})
     table = exposure(opened(tmp_path, kind, tokenizer()), texts, places, secrets, alternatives=63, seed=0)
     ranks = table["rank"].to_numpy()

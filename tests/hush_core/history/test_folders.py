@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 
 from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunRecord, RunText
@@ -17,9 +18,7 @@ from tasks.runtime.store import Store
 
 KEY_A, KEY_B, KEY_C = "a" * 64, "b" * 64, "c" * 64
 NAMES, OTHERS = (tuple(("path", name) for name in names) for names in (("alpha", "beta", "gamma"), "xyz"))
-EDGES = pl.DataFrame(
-    {"example_id": range(3), "secret_id": range(3)}, schema_overrides={"secret_id": pl.UInt32}
-)
+EDGES = frame_of(example_id=range(3), secret_id=range(3))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 
 
 @pytest.fixture(scope="session")
@@ -11,12 +12,10 @@ def graph():
     rng = np.random.default_rng(2)
     pairs = sorted({(int(e), s) for s in range(5) for e in rng.integers(0, 700, 100 + 35 * s)})
     edges = pl.DataFrame(pairs, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
-    secrets = pl.DataFrame(
-        {
-            "secret_id": np.arange(5, dtype=np.uint32),
-            "name": [f"entry{s % 4}/value{s}" for s in range(5)],
-            "prior": 10.0 ** -rng.uniform(6, 14, 5),
-            "posterior": 10.0 ** -rng.uniform(1, 4, 5),
-        }
+    secrets = frame_of(
+        secret_id=np.arange(5),
+        name=[f"entry{s % 4}/value{s}" for s in range(5)],
+        prior=10.0 ** -rng.uniform(6, 14, 5),
+        posterior=10.0 ** -rng.uniform(1, 4, 5),
     )
     return edges, secrets

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -31,13 +32,11 @@ def frame(pairs):
 
 def secrets_of(posteriors, names=None):
     m = len(posteriors)
-    return pl.DataFrame(
-        {
-            "secret_id": np.arange(m, dtype=np.uint32),
-            "name": names or [f"s{j}" for j in range(m)],
-            "prior": np.full(m, 1e-10),
-            "posterior": np.asarray(posteriors, dtype=np.float64),
-        }
+    return frame_of(
+        secret_id=np.arange(m),
+        name=names or [f"s{j}" for j in range(m)],
+        prior=np.full(m, 1e-10),
+        posterior=np.asarray(posteriors, dtype=np.float64),
     )
 
 

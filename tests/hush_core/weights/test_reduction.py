@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
@@ -81,10 +82,7 @@ def test_merged_examples_have_equal_sets_and_decided_ones_are_left_out(shape):
 
 def graph(pairs):
     examples, secrets = zip(*sorted(pairs), strict=True)
-    return pl.DataFrame(
-        {"example_id": examples, "secret_id": secrets},
-        schema={"example_id": pl.UInt32, "secret_id": pl.UInt32},
-    )
+    return frame_of(example_id=examples, secret_id=secrets)
 
 
 def test_singles_that_exhaust_a_secret_share_it_and_free_the_others():

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -19,10 +20,7 @@ from hush_core.weights.solvers import repair, scale_down
 
 def graph(pairs):
     examples, secrets = zip(*sorted(pairs), strict=True)
-    return pl.DataFrame(
-        {"example_id": examples, "secret_id": secrets},
-        schema={"example_id": pl.UInt32, "secret_id": pl.UInt32},
-    )
+    return frame_of(example_id=examples, secret_id=secrets)
 
 
 programs = st.integers(1, 12).flatmap(

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -129,11 +130,9 @@ def test_where_none_is_near():
 
 def of_rates(own, prior):
     """The accountant of one run of these secrets."""
-    edges = pl.DataFrame(
-        {
-            "example_id": np.arange(sum(map(len, own)), dtype=np.uint32),
-            "secret_id": np.repeat(np.arange(len(own), dtype=np.uint32), [len(rates) for rates in own]),
-        }
+    edges = frame_of(
+        example_id=np.arange(sum(map(len, own))),
+        secret_id=np.repeat(np.arange(len(own)), [len(rates) for rates in own]),
     )
     table = {"secret_id": np.arange(len(own), dtype=np.uint32), "prior": prior, "posterior": prior**0.1}
     profiles = group_profiles(edges, np.concatenate(own), pl.DataFrame(table))

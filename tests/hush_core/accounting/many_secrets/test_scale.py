@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 
 from hush_core.accounting import Participation, bound_secrets, calibrate, posterior_bound
 from hush_core.accounting.many_secrets.one_run import OWN
@@ -39,19 +40,15 @@ def graph():
     posterior = np.minimum(prior ** rng.uniform(0.3, 0.6, SECRETS), 0.5)
     prior[list(EQUAL)], posterior[list(EQUAL)] = 1e-5, (1e-2, 2e-2)
     prior[SURE], posterior[SURE] = 1e-3, 0.4
-    edges = pl.DataFrame(
-        {
-            "example_id": np.concatenate(tagged).astype(np.uint32),
-            "secret_id": np.repeat(np.arange(SECRETS, dtype=np.uint32), [len(t) for t in tagged]),
-        }
+    edges = frame_of(
+        example_id=np.concatenate(tagged).astype(np.uint32),
+        secret_id=np.repeat(np.arange(SECRETS), [len(t) for t in tagged]),
     )
-    secrets = pl.DataFrame(
-        {
-            "secret_id": np.arange(SECRETS, dtype=np.uint32),
-            "name": [f"kind:{i}" for i in range(SECRETS)],
-            "prior": prior,
-            "posterior": posterior,
-        }
+    secrets = frame_of(
+        secret_id=np.arange(SECRETS),
+        name=[f"kind:{i}" for i in range(SECRETS)],
+        prior=prior,
+        posterior=posterior,
     )
     assert len(group_profiles(edges, rates, secrets)) > OWN and len(np.unique(prior)) > 64
     return edges, rates, secrets
@@ -186,12 +183,7 @@ def near_equal_needs(largest_rate):
     rates = rng.uniform(largest_rate / 4, largest_rate, (secrets, each))
     total = rates.sum(axis=1, keepdims=True)
     rates *= total.mean() / total * rng.uniform(0.999, 1, (secrets, 1))
-    edges = pl.DataFrame(
-        {
-            "example_id": np.arange(secrets * each, dtype=np.uint32),
-            "secret_id": np.repeat(np.arange(secrets, dtype=np.uint32), each),
-        }
-    )
+    edges = frame_of(example_id=np.arange(secrets * each), secret_id=np.repeat(np.arange(secrets), each))
     table = {"secret_id": np.arange(secrets, dtype=np.uint32), "prior": [1e-8] * secrets}
     return edges, rates.ravel(), pl.DataFrame({**table, "posterior": [1e-4] * secrets})
 
@@ -205,17 +197,12 @@ def test_many_secrets_that_need_nearly_the_same(largest_rate):
 
 
 def small_graph():
-    edges = pl.DataFrame(
-        {"example_id": [0, 1, 2, 3], "secret_id": [0, 0, 1, 2]},
-        schema={"example_id": pl.UInt32, "secret_id": pl.UInt32},
-    )
-    secrets = pl.DataFrame(
-        {
-            "secret_id": np.arange(3, dtype=np.uint32),
-            "name": ["kind:a", "kind:b", "kind:c"],
-            "prior": [1e-6, 1e-5, 1e-4],
-            "posterior": [1e-3, 1e-2, 1e-2],
-        }
+    edges = frame_of(example_id=[0, 1, 2, 3], secret_id=[0, 0, 1, 2])
+    secrets = frame_of(
+        secret_id=np.arange(3),
+        name=["kind:a", "kind:b", "kind:c"],
+        prior=[1e-6, 1e-5, 1e-4],
+        posterior=[1e-3, 1e-2, 1e-2],
     )
     return edges, np.array([0.1, 0.2, 0.3, 0.4]), secrets
 

@@ -7,6 +7,7 @@ import stat
 import polars as pl
 import pytest
 from extracting import CREDENTIALS, KEY, job, token
+from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
@@ -40,10 +41,7 @@ def baseline(found, key=KEY):
 def frames(pairs):
     """(name, source, path) → the three frames, one example a pair."""
     names = sorted({name for name, _, _ in pairs})
-    secrets = pl.DataFrame(
-        {"secret_id": range(len(names)), "name": names, "kind": ["path"] * len(names)},
-        schema={"secret_id": pl.UInt32, "name": pl.String, "kind": pl.String},
-    )
+    secrets = frame_of(secret_id=range(len(names)), name=names, kind=["path"] * len(names))
     examples = pl.DataFrame(
         [(i, s, p) for i, (_, s, p) in enumerate(pairs)],
         schema={"example_id": pl.UInt32, "source": pl.String, "path": pl.String},
