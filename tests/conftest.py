@@ -189,15 +189,8 @@ def certified(tmp_path_factory, second_route_once):
     n, batch, rounds = 40, 4, 3
     edges = frame_of(example_id=[0, 1, 2], secret_id=[0, 0, 1], reason=["x"] * 3)
     weights = (assign_roles(edges, n_examples=n, without_secret="noise") == "certified").to_numpy() * 1.0
-    secrets = frame_of(
-        secret_id=[0, 1],
-        kind=["path", "path"],
-        name=["first", "se|cond`"],
-        prior=[1e-6, 1e-6],
-        posterior=[1e-3, 1e-3],
-        bits=[20.0, 20.0],
-        provenance=["declared"] * 2,
-    )
+    promised = {"prior": 1e-6, "posterior": 1e-3, "bits": 20.0, "provenance": "declared"}
+    secrets = frame_of(secret_id=[0, 1], kind="path", name=["first", "se|cond`"], **promised)
     done = calibrate(edges, sampling_rates(weights, batch), secrets, rounds=rounds, method="best")
     facts = Facts(
         name="tiny",

@@ -110,22 +110,9 @@ def deployed(job, environment):
     described["deployments"] = [d for d in described["deployments"] if d["name"] == "hush-train"]
     (job.folder / "prefect.yaml").write_text(yaml.safe_dump(described))
     call(job, "/work_pools/", {"name": POOL, "type": "process"})
-    command = [
-        "prefect",
-        "--no-prompt",
-        "deploy",
-        "--all",
-        "--prefect-file",
-        str(job.folder / "prefect.yaml"),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    command = [sys.executable, "-m", *["prefect", "--no-prompt", "deploy", "--all", "--prefect-file"]]
+    command += [str(job.folder / "prefect.yaml")]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return call(job, "/deployments/name/train/hush-train")["id"]
 

@@ -114,16 +114,8 @@ def exposed(**columns):
 
 
 def written(p):
-    return pl.DataFrame(
-        {
-            "number": [0, 2],
-            "contexts": [1, 1],
-            "probability": p,
-            "samples": [1.0, 1.0],
-            "within_1000": [0.0, 0.0],
-        },
-        schema=WRITTEN,
-    )
+    found = {"number": [0, 2], "contexts": 1, "probability": p, "samples": 1.0, "within_1000": 0.0}
+    return pl.DataFrame(found, schema=WRITTEN)
 
 
 OWN = frame_of(secret_id=[0, 1, 2, 3], name=list("abcd"), prior=1e-9, lower=[1e-3, None, 1e-3, 1e-3],

@@ -71,14 +71,8 @@ def word_pieces():
 DEEP = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 96}
 ROTARY = {**DEEP, "num_key_value_heads": 1}
 SHAPES = {
-    "GPT2": {
-        "n_embd": 48,
-        "n_layer": 2,
-        "n_head": 2,
-        "resid_pdrop": 0.0,
-        "embd_pdrop": 0.0,
-        "attn_pdrop": 0.0,
-    },
+    "GPT2": {"n_embd": 48, "n_layer": 2, "n_head": 2}
+    | dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
     "Llama": ROTARY,
     "Mistral": {**ROTARY, "sliding_window": 6},
     "Lfm2": {**ROTARY, "layer_types": ["conv", "full_attention"]},

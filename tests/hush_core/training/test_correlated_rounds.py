@@ -134,16 +134,7 @@ def test_a_plan_says_how_it_correlates_and_another_cycle_is_another_plan():
     poisson = ProtectionPlan(one.rates, 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
     assert len({one.digest, other.digest, poisson.digest, plan(cycle(period=4)).digest}) == 4
     with pytest.raises(InputError, match="cycle"):
-        ProtectionPlan(
-            np.full(40, 0.2),
-            0.5,
-            2,
-            8,
-            1.0,
-            "best",
-            pl.DataFrame(),
-            cycle=Cycle(np.full(40, -1), 5, STRATEGY),
-        )
+        replace(poisson, rates=np.full(40, 0.2), cycle=Cycle(np.full(40, -1), 5, STRATEGY))
     with pytest.raises(InputError, match="groups"):
         Cycle(np.array([0, 5]), 5, STRATEGY)
     with pytest.raises(InputError, match="bands"):
@@ -199,12 +190,8 @@ def test_two_processes_train_as_one_does(tmp_path):
     quiet = plan(noise=1e-4, rounds=6)
     alone = load_model(begun)
     fit_private(quiet, TEXTS, alone, settings(rounds=6, optimizer="sgd"), tmp_path / "one")
-    fitted = fit_in_processes(
-        2,
-        Job(
-            quiet, TEXTS, begun, settings(rounds=6, optimizer="sgd"), None, tmp_path / "two", tmp_path / "out"
-        ),
-    )
+    how = settings(rounds=6, optimizer="sgd")
+    fitted = fit_in_processes(2, Job(quiet, TEXTS, begun, how, None, tmp_path / "two", tmp_path / "out"))
     assert fitted.rounds_released == 6
     moved = (weights(alone) - weights(load_model(begun))).norm()
     apart = (weights(alone) - weights(load_model(tmp_path / "out"))).norm()

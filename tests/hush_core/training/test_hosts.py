@@ -210,13 +210,8 @@ def test_what_this_machine_has_not_is_told_before_anything_begins(monkeypatch):
 
 
 def test_what_a_shell_would_read_otherwise_is_refused():
-    assert elsewhere(("ssh", "a"), {"RANK": "1"}, ["python", "-m", "x"])[2:] == [
-        "env",
-        "RANK=1",
-        "python",
-        "-m",
-        "x",
-    ]
+    there = elsewhere(("ssh", "a"), {"RANK": "1"}, ["python", "-m", "x"])
+    assert there[2:] == ["env", "RANK=1", "python", "-m", "x"]
     with pytest.raises(InputError, match="spaces or characters of a shell"):
         elsewhere(("ssh", "a"), {}, ["python", "/srv/my $HOME/x"])
 

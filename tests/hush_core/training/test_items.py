@@ -189,13 +189,8 @@ def test_a_record_with_an_infinite_gradient_leaves_its_item_out_and_no_other():
     (both,) = fixed_batches([*shown[:1], shown[1] + shown[1][:1]], model.objective, 2, 16, most=MOST)
     weights = torch.ones(6)
     weights[4] = math.inf
-    got = clipped_gradient_sum(
-        model.network,
-        both,
-        losses=lambda n, b: model.losses(n, b) * weights,
-        clip_norm=0.3,
-        shares=both.shares,
-    )
+    steep = lambda network, batch: model.losses(network, batch) * weights  # noqa: E731
+    got = clipped_gradient_sum(model.network, both, losses=steep, clip_norm=0.3, shares=both.shares)
     (first,) = fixed_batches(shown[:1], model.objective, 2, 16, most=MOST)
     want = clipped_gradient_sum(model.network, first, losses=model.losses, clip_norm=0.3, shares=first.shares)
     for name, gradient in want.gradients.items():

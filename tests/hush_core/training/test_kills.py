@@ -335,27 +335,17 @@ def test_killed_at_every_write_of_a_round(ask, tmp_path):
             died.append((*last[1:], inside))
             if last[1] != "write":
                 break  # after this call is before the next
-    assert set(died) >= {
-        *(
-            ("write", name, inside)
-            for name in ("releases.jsonl", "releases.witness", "checkpoint.part")
-            for inside in (False, True)
-        ),
-        *(
-            ("fsync", name, False)
-            for name in ("releases.jsonl", "releases.witness", "checkpoint.part", "run")
-        ),
-        *(("replace", name, False) for name in ("checkpoint.previous.pt", "checkpoint.pt")),
-    }
+    written, named = (
+        ("releases.jsonl", "releases.witness", "checkpoint.part"),
+        ("checkpoint.previous.pt", "checkpoint.pt"),
+    )
+    assert set(died) >= {("write", name, inside) for name in written for inside in (False, True)}
+    assert set(died) >= {("fsync", name, False) for name in (*written, "run")}
+    assert set(died) >= {("replace", name, False) for name in named}
     status, result = ask("train", folder=folder, rounds=rounds, every=1)
     assert status == 0
     assert 0 < check_end(folder, rounds, 1, result) <= len(died)
-    assert {entry.name for entry in folder.iterdir()} == {
-        "releases.jsonl",
-        "releases.witness",
-        "checkpoint.pt",
-        "checkpoint.previous.pt",
-    }
+    assert {entry.name for entry in folder.iterdir()} == {*written[:2], *named}
 
 
 def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_is_named(
@@ -382,23 +372,12 @@ def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_
     opened = [*ledger[:2], ("fsync", "releases.witness"), ("fsync", "run")]
     part = [("write", "checkpoint.part"), ("write", "checkpoint.part"), ("fsync", "checkpoint.part")]
     named, folder = ("replace", "checkpoint.pt"), ("fsync", "run")
-    assert calls == [
-        *opened,
-        *ledger,
-        ("draw",),
-        *ledger,
-        ("draw",),
-        *part,
-        named,
-        folder,
-        *ledger,
-        ("draw",),
-        *part,
-        ("replace", "checkpoint.previous.pt"),
-        folder,
-        named,
-        folder,
-    ]
+    first, again = (
+        [*part, named, folder],
+        [*part, ("replace", "checkpoint.previous.pt"), folder, named, folder],
+    )
+    a_round = [*ledger, ("draw",)]
+    assert calls == [*opened, *a_round, *a_round, *first, *a_round, *again]
 
 
 @pytest.mark.slow
@@ -429,14 +408,8 @@ def test_a_file_limit_stops_the_count_before_the_release(ask, tmp_path):
     header = len(json.dumps({"run": "0" * 64, "rounds": rounds})) + 1
     length = sum(len(json.dumps({"release": k, "attempt": 1, "link": "0" * 16})) + 1 for k in range(made))
     for late in (True, False):  # the second finds a cut line that it cannot complete
-        order = {
-            "folder": folder,
-            "rounds": rounds,
-            "every": 100,
-            "limit": header + length + 10,
-            "late": late,
-        }
-        status, result = ask("train", **order)
+        limit = header + length + 10
+        status, result = ask("train", folder=folder, rounds=rounds, every=100, limit=limit, late=late)
         assert (
             status == 0 and "cannot be written, so no round is released: File too large" in result["refused"]
         )

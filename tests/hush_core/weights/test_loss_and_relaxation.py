@@ -119,13 +119,7 @@ def test_one_secret_alone_gains_just_what_its_capacity_gains():
     found = weigh(edges, secrets, n_examples=100, settings=SETTINGS)
     (offer,) = relaxations(found, secrets, SETTINGS, levels=[1e-5, 1e-4], noise_multiplier=None).to_dicts()
     before, after = (float(unit_capacities(secrets_of([r]), SETTINGS.rule)[0]) for r in (1e-5, 1e-4))
-    assert list(offer) == [
-        "entry",
-        "secrets",
-        "posterior",
-        "target",
-        "at_most",
-    ]  # the report reads them by name
+    assert [*offer] == ["entry", "secrets", "posterior", "target", "at_most"], "the report reads them by name"
     assert (offer["entry"], offer["secrets"]) == ("alpha-eu", 1)
     assert (offer["posterior"], offer["target"]) == (1e-5, 1e-4)
     assert offer["at_most"] == pytest.approx(30 * (after / before - 1), rel=1e-9)

@@ -11,13 +11,7 @@ from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.errors import InputError
 
 ROUNDS, SECRETS, EXAMPLES = 64, 320, 30_000
-EQUAL, SURE, MANY, UNDRAWN, SILENT = (
-    (SECRETS - 6, SECRETS - 5),
-    SECRETS - 4,
-    SECRETS - 3,
-    SECRETS - 2,
-    SECRETS - 1,
-)
+*EQUAL, SURE, MANY, UNDRAWN, SILENT = range(SECRETS - 6, SECRETS)
 MECHANISM = {"rounds": ROUNDS}
 
 
