@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from frames import frame_of
+from frames import edges_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
@@ -80,21 +80,16 @@ def test_merged_examples_have_equal_sets_and_decided_ones_are_left_out(shape):
         assert set(members) <= set(held) and len(members) >= 2  # singles are all decided
 
 
-def graph(pairs):
-    examples, secrets = zip(*sorted(pairs), strict=True)
-    return frame_of(example_id=examples, secret_id=secrets)
-
-
 def test_singles_that_exhaust_a_secret_share_it_and_free_the_others():
     # secret 0: examples 0-2 alone, 3 with secret 1; secret 1 then has one open example and cannot bind
-    edges = graph([(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (4, 1)])
+    edges = edges_of([(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (4, 1)])
     reduced = reduce_program(build_program(edges, 5, np.array([1.5, 1.2])))
     assert reduced.weights.tolist() == [0.5, 0.5, 0.5, 0.0, 1.0]
     assert reduced.dual.tolist() == [1.0, 0.0] and not reduced.matrix.nnz
 
 
 def test_equal_sets_are_one_variable_even_where_hashes_collide(monkeypatch):
-    edges = graph([(i, j) for i in range(6) for j in ((0, 1) if i < 3 else (1, 2))])
+    edges = edges_of([(i, j) for i in range(6) for j in ((0, 1) if i < 3 else (1, 2))])
     program = build_program(edges, 6, np.array([1.0, 2.0, 1.0]))
     assert sorted(reduce_program(program).upper) == [3, 3]
 
@@ -110,7 +105,7 @@ def test_equal_sets_are_one_variable_even_where_hashes_collide(monkeypatch):
 
 def test_a_reduction_that_forgets_the_shared_capacity_would_be_noticed(monkeypatch):
     """Singles at 1 without a smaller capacity overshoot; the last check scales down, and the gap says so."""
-    edges = graph([(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (3, 1)])
+    edges = edges_of([(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (3, 1)])
     capacities = np.array([1.5, 1.5])
     good = solve_weights(edges, n_examples=4, capacities=capacities)
     assert good.objective == pytest.approx(2.5) and good.gap < 1e-9

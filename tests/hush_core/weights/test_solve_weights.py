@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from frames import frame_of
+from frames import edges_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -16,12 +16,6 @@ from hush_core.weights import largest_useful_c, solve, solve_weights, unit_capac
 from hush_core.weights.program import build_program
 from hush_core.weights.solve import _dual_bound
 from hush_core.weights.solvers import repair, scale_down
-
-
-def graph(pairs):
-    examples, secrets = zip(*sorted(pairs), strict=True)
-    return frame_of(example_id=examples, secret_id=secrets)
-
 
 programs = st.integers(1, 12).flatmap(
     lambda n: st.integers(1, 6).flatmap(
@@ -38,7 +32,7 @@ programs = st.integers(1, 12).flatmap(
 @given(programs)
 def test_agrees_with_highs_and_certifies_its_gap(program):
     n, pairs, caps = program
-    edges, caps = graph(pairs), np.array(caps)
+    edges, caps = edges_of(pairs), np.array(caps)
     solved = solve_weights(edges, n_examples=n, capacities=caps)
     incidence = build_program(edges, n, caps).incidence
     peer = linprog(-np.ones(n), A_ub=incidence.toarray(), b_ub=caps, bounds=(0, 1), method="highs")
@@ -52,7 +46,7 @@ def test_agrees_with_highs_and_certifies_its_gap(program):
 @given(programs, st.integers(0, 2**32 - 1))
 def test_dual_bound_holds_for_any_dual_and_repair_mends_any_weights(program, seed):
     n, pairs, caps = program
-    edges, caps, random = graph(pairs), np.array(caps), np.random.default_rng(seed)
+    edges, caps, random = edges_of(pairs), np.array(caps), np.random.default_rng(seed)
     built = build_program(edges, n, caps)
     best = solve_weights(edges, n_examples=n, capacities=caps).objective
     assert _dual_bound(built, random.uniform(0, 1, len(caps))) >= best - 1e-9
@@ -61,7 +55,7 @@ def test_dual_bound_holds_for_any_dual_and_repair_mends_any_weights(program, see
 
 
 def test_c_max_is_where_nothing_binds():
-    edges = graph([(i, i % 2) for i in range(9)])
+    edges = edges_of([(i, i % 2) for i in range(9)])
     secrets = pl.DataFrame({"prior": [1e-10, 1e-6], "posterior": [2e-4, 1e-3]})
     kappa = unit_capacities(secrets, "normal_quantiles")
     c_max = largest_useful_c(edges, kappa)
@@ -72,13 +66,13 @@ def test_c_max_is_where_nothing_binds():
 @pytest.mark.parametrize("capacity", [np.nan, -1.0, np.inf])
 def test_bad_capacity_names_the_secret(capacity):
     with pytest.raises(InputError, match="secret 1"):
-        solve_weights(graph([(0, 0), (0, 1)]), n_examples=1, capacities=np.array([1.0, capacity]))
+        solve_weights(edges_of([(0, 0), (0, 1)]), n_examples=1, capacities=np.array([1.0, capacity]))
 
 
 def test_bad_edges_are_refused():
     with pytest.raises(InputError, match="example 3 of 2"):
-        solve_weights(graph([(3, 0)]), n_examples=2, capacities=np.ones(1))
-    twice = pl.concat([graph([(0, 0)])] * 2)
+        solve_weights(edges_of([(3, 0)]), n_examples=2, capacities=np.ones(1))
+    twice = pl.concat([edges_of([(0, 0)])] * 2)
     with pytest.raises(InputError, match="twice"):
         solve_weights(twice, n_examples=1, capacities=np.ones(1))
 
@@ -89,7 +83,7 @@ def test_capacities_hold_in_whatever_order_the_loads_are_summed():
     rng = np.random.default_rng(0)
     n, m = 1200, 60
     pairs = {(int(i), j) for j in range(m) for i in rng.choice(n, 400, replace=False)}
-    edges, caps = graph(pairs), rng.uniform(5, 60, m)
+    edges, caps = edges_of(pairs), rng.uniform(5, 60, m)
     incidence = build_program(edges, n, caps).incidence
     w = scale_down(incidence, caps, rng.uniform(0.1, 1, n))
     rows = incidence.tocsr()
@@ -104,7 +98,7 @@ def test_capacities_hold_in_whatever_order_the_loads_are_summed():
 def test_scaling_down_ends_where_products_round_to_what_they_were():
     """Four of the least positive number against a capacity of three of them: ¾ of the least rounds to the least."""
     tiny = 5e-324
-    incidence = build_program(graph({(i, 0) for i in range(4)}), 4, np.array([1.0])).incidence
+    incidence = build_program(edges_of({(i, 0) for i in range(4)}), 4, np.array([1.0])).incidence
     w = scale_down(incidence, np.array([3 * tiny]), np.full(4, tiny))
     assert float((incidence @ w)[0]) <= 3 * tiny
 
@@ -117,7 +111,7 @@ def directories(files=4000, seed=0):
         size = int(min(files * 0.7, 5 + files / rng.integers(1, 400)))
         first = int(rng.integers(0, files - size))
         pairs |= {(i, j) for i in range(first, first + size)}
-    return graph(pairs)
+    return edges_of(pairs)
 
 
 @pytest.mark.parametrize("seed", seeds(6))
@@ -133,7 +127,7 @@ def test_no_weight_is_dust(seed, share):
 
 def test_a_repair_leaves_no_dust_and_fills_none():
     """Two secrets that leave each other a slack of 1e-17 through their common example."""
-    incidence = build_program(graph([(0, 0), (1, 0), (1, 1), (2, 1)]), 3, np.ones(2)).incidence
+    incidence = build_program(edges_of([(0, 0), (1, 0), (1, 1), (2, 1)]), 3, np.ones(2)).incidence
     start = np.array([1 - 1e-17, 1e-17, 1 - 2e-12])
     mended = repair(incidence, np.ones(2), start)
     assert mended[1] == 0 and mended[0] > 1 - 1e-9
@@ -149,6 +143,6 @@ def test_capacities_over_eleven_decades_lose_nothing(seed, edges_for_simplex, mo
     n, m = 3000, 60
     pairs = {(int(i), j) for j in range(m) for i in rng.choice(n, int(rng.integers(20, 400)), replace=False)}
     caps = 10.0 ** rng.uniform(-6, 5, m)
-    found = solve_weights(graph(pairs), n_examples=n, capacities=caps)
+    found = solve_weights(edges_of(pairs), n_examples=n, capacities=caps)
     assert found.gap < 2e-3
-    assert np.all(build_program(graph(pairs), n, caps).incidence @ found.weights <= caps)
+    assert np.all(build_program(edges_of(pairs), n, caps).incidence @ found.weights <= caps)
