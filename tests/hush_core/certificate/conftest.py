@@ -96,24 +96,10 @@ def build(
         run=run, store=store, coverage={"files": 3},
         audits=(Audit(name="exposure", secrets=2, succeeded=1, note="greedy"),), code={"hush-secrets": "0"},
     )  # fmt: skip
-    return write_certificate(
-        directory,
-        facts,
-        bounds=bounds,
-        edges=edges,
-        secrets=secrets,
-        weights=weights,
-        model_dir=model,
-        earlier=earlier,
-        redacted=pl.DataFrame(
-            [
-                (0, "credentials", "creds/x", 1e-10, 3, "rules"),
-                (1, "literals", "names/1", 1e-6, 2, "literals"),
-            ],
-            schema=REDACTED,
-            orient="row",
-        ),
-    )
+    rows = [(0, "credentials", "creds/x", 1e-10, 3, "rules"), (1, "literals", "names/1", 1e-6, 2, "literals")]
+    redacted = pl.DataFrame(rows, schema=REDACTED, orient="row")
+    tables = {"bounds": bounds, "edges": edges, "secrets": secrets, "weights": weights, "redacted": redacted}
+    return write_certificate(directory, facts, **tables, model_dir=model, earlier=earlier)
 
 
 @pytest.fixture(scope="session")
