@@ -216,7 +216,7 @@ def test_every_field_has_its_forgeries():
     agreeing |= {"facts.unknown_runs", "facts.plan.settings", "runs.parquet.settings", "bounds.parquet.bare"}
     agreeing |= {"facts.plan.promised_runs", "facts.training.started_from", "weights.parquet.role"}
     agreeing |= {"runs.parquet.run", "runs.parquet.noise_multiplier", "runs.parquet.rounds"}
-    agreeing |= {f"history.parquet.{name}" for name in SCHEMAS["history"]}
+    agreeing |= {f"history.parquet.{name}" for name in SCHEMAS["history.parquet"]}
     agreeing |= {"facts.plan.mechanism.records", "facts.plan.mechanism.select"}  # test_mechanism.py
     agreeing |= {
         "facts.plan.mechanism.bands",

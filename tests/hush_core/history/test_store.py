@@ -145,6 +145,9 @@ EARLIER = {
         ([text(b"a", **TAGGED, without_noise=[b"plain", b"more"])],
          text(b"a", b"b", b"c", b"plain", **ADDED, edges=((0, 0), (1, 1), (2, 2), (3, 3))),
          "bare", [False, False, False, True]),
+    "such text is no draw of its secret":
+        ([text(b"a", **TAGGED, without_noise=[b"plain", b"more"])],
+         text(b"a", b"b", b"c", b"plain", **ADDED, edges=((0, 0), (1, 1), (2, 2), (3, 3))), "counts", [1, 0, 0, 0]),
     "of 40 copies of a licence one is a secret: the others, without noise, say nothing of it":
         ([text(b"licence", **TAGGED, without_noise=[b"licence"] * 39)], text(*[b"licence"] * 40, **TAGGED),
          "bare", [False] * 3),
