@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
-from private_runs import ledger_in, private, trainer
+from private_runs import ledger_in, private, trainer, uncertified
 from tiny_models import tiny_model
 from torch import nn
 from torch.nn import functional
@@ -14,7 +13,6 @@ from transformers import BertConfig, BertForMaskedLM
 
 from hush_core.config import ByteGptModel, LoraConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     PrivateModule,
     ReleaseLedger,
@@ -245,7 +243,7 @@ def test_an_example_alone_is_without_its_padding(tmp_path):
             )
 
 
-PLAN = ProtectionPlan(np.ones(3), 1.0, 2, 3, 1e-3, "best", pl.DataFrame())
+PLAN = uncertified(np.ones(3), 1.0, 2, 3, 1e-3)
 
 
 @pytest.mark.parametrize(("probe", "said"), [(square_batch(), "cannot be clipped"), (None, "probe")])

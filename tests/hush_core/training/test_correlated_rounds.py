@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from private_runs import tiny, weights
+from private_runs import tiny, uncertified, weights
 
 from hush_core.accounting.correlated import (
     Cycle,
@@ -17,7 +17,6 @@ from hush_core.accounting.correlated import (
 )
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import fit_private, load_model, save_model
 from hush_core.training.job import Job
 from hush_core.training.noise import CorrelatedRows
@@ -37,7 +36,7 @@ def cycle(strategy=STRATEGY, period=5):
 def plan(of=None, noise=0.5, rounds=ROUNDS):
     of = of or cycle()
     rates = np.where(of.groups >= 0, 1 / of.period, 0.0)
-    return ProtectionPlan(rates, noise, rounds, 8, 1.0, "best", pl.DataFrame(), cycle=of)
+    return uncertified(rates, noise, rounds, 8, cycle=of)
 
 
 def settings(**changes):
@@ -131,7 +130,7 @@ def test_the_rows_of_neighbouring_runs_stay_within_the_sensitivity(tmp_path, rel
 
 def test_a_plan_says_how_it_correlates_and_another_cycle_is_another_plan():
     one, other = plan(), plan(cycle(Strategy((1.0, 0.5, 0.36))))
-    poisson = ProtectionPlan(one.rates, 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
+    poisson = uncertified(one.rates, 0.5, ROUNDS, 8)
     assert len({one.digest, other.digest, poisson.digest, plan(cycle(period=4)).digest}) == 4
     with pytest.raises(InputError, match="cycle"):
         replace(poisson, rates=np.full(40, 0.2), cycle=Cycle(np.full(40, -1), 5, STRATEGY))

@@ -14,18 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import psutil
 import pytest
 from machines import ip, second_machine
-from private_runs import tiny
+from private_runs import tiny, uncertified
 from tiny_models import write_model
 from torch import distributed
 from waiting import until
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError, SetupError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import meeting, processes, save_model
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.job import Job
@@ -78,7 +76,7 @@ def test_two_machines_equal_one_to_the_bit(tmp_path):
 def job(folder):
     if not (folder / "model").exists():
         save_model(tiny(seed=5), folder / "model")
-    plan = ProtectionPlan(np.full(len(TEXTS), 0.3), 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(len(TEXTS), 0.3), 0.5, ROUNDS, 8)
     settings = TrainConfig(rounds=ROUNDS, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
     return Job(plan, TEXTS, folder / "model", settings, None, folder / "work", folder / "out")
 

@@ -5,16 +5,15 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
+from private_runs import uncertified
 from tiny_models import tiny_model, tokenizer, write_model
 from torch import nn
 from transformers import Phi3Config, Phi3ForCausalLM, XLMConfig, XLMWithLMHeadModel
 
 from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, clipped_gradient_sum, fit_private, open_model, run, with_lora
 from hush_core.training.data import MicroBatch, Objective, micro_batches
 from hush_core.training.independence import check_model
@@ -34,7 +33,7 @@ def test_a_model_that_looks_ahead_is_refused_as_a_causal_one_before_anything_is_
     asked = HuggingFaceModel(kind="huggingface", name=str(folder), objective="causal")
     with pytest.raises(InputError, match=r"model\.objective.*looks at the tokens"):
         model, _ = open_model(asked)
-        plan = ProtectionPlan(np.ones(2), 1.0, 2, 2, 1.0, "best", pl.DataFrame())
+        plan = uncertified(np.ones(2), 1.0, 2, 2)
         fit_private(plan, [b"the dog", b"a fox"], model, TrainConfig(rounds=2, batch=2), tmp_path / "work")
     assert not (tmp_path / "work").exists()
 
@@ -131,7 +130,7 @@ def test_on_a_gpu_all_of_a_run_takes_kernels_that_add_in_a_fixed_order(tmp_path,
 
     seen = []
     monkeypatch.setattr(run, "same_kernels", lambda device: same_kernels(torch.device("cuda")))
-    plan = ProtectionPlan(np.full(8, 0.5), 0.5, 4, 4, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(8, 0.5), 0.5, 4, 4)
     settings = TrainConfig(rounds=4, batch=4, learning_rate=1e-2, micro_batch=4)
     with pytest.raises(Stop):
         run.fit_private(plan, [b"abcdefgh"] * 8, gpt(), settings, tmp_path, watch=stop)

@@ -6,11 +6,10 @@ from collections import Counter
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from architecture_sweep import gradients, move
-from private_runs import dying, has_scale, ledger_in, private, shaken, tiny, weights
+from private_runs import dying, has_scale, ledger_in, private, shaken, tiny, uncertified, weights
 from scipy import stats
 from sizes import some
 from tiny_models import CAUSAL, MASKED, tiny_model
@@ -19,7 +18,6 @@ from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.corpus.prompted import PromptedText
 from hush_core.corpus.records import Records
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     SecureGaussian,
     WeightedPoissonSampler,
@@ -393,7 +391,7 @@ TEXTS = [Records(tuple(bytes([97 + (i + r) % 5]) * (3 + r) for r in range(1 + i 
 
 def make_plan(rounds=6, records=2, noise=0.5, rates=0.3):
     rated = np.full(20, rates)
-    return ProtectionPlan(rated, noise, rounds, 6, 1.0, "best", pl.DataFrame(), records)
+    return uncertified(rated, noise, rounds, 6, records=records)
 
 
 def config(rounds=6, **more):

@@ -20,15 +20,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 import warm
+from private_runs import uncertified
 from waiting import PATIENCE
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import ReleaseLedger, SecureGaussian, WeightedPoissonSampler, byte_gpt, fit_private
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
@@ -36,7 +35,7 @@ KILLED = -signal.SIGKILL
 
 
 def fit(folder, rounds, every, progress=None, seed=0):
-    plan = ProtectionPlan(np.full(40, 0.2), 0.5, rounds, 8, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(40, 0.2), 0.5, rounds, 8)
     settings = TrainConfig(rounds=rounds, batch=8, learning_rate=1e-2, micro_batch=8, checkpoint_every=every)
     model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
     return fit_private(plan, TEXTS, model, settings, folder, progress)

@@ -3,17 +3,15 @@
 from io import BytesIO
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from private_runs import TEXTS as TAGGED
-from private_runs import UNTAGGED, dying, lines, tiny, weights
+from private_runs import UNTAGGED, dying, lines, tiny, uncertified, weights
 from tiny_models import tiny_model
 from torch import nn
 
 from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import Job, OtherTexts, byte_gpt, fit_private, save_model, with_lora
 from hush_core.training.averaging import KeptWeights, NoisyAdam
 from hush_core.training.loop import frozen
@@ -25,7 +23,7 @@ ROUNDS, BATCH = 12, 4
 
 
 def plan(noise=0.5, rounds=ROUNDS, rate=0.1):
-    return ProtectionPlan(np.full(40, rate), noise, rounds, BATCH, 1.0, "best", pl.DataFrame())
+    return uncertified(np.full(40, rate), noise, rounds, BATCH)
 
 
 def config(**keys):

@@ -15,13 +15,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import polars as pl
 import psutil
 import pytest
 import pytorch_lightning as lightning
 import torch
 import warm
-from private_runs import has_scale, ledger_in, lines, private, tiny, trainer
+from private_runs import has_scale, ledger_in, lines, private, tiny, trainer, uncertified
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from sizes import some
 from tiny_models import write_model
@@ -30,7 +29,6 @@ from waiting import ended
 
 from hush_core.config import HuggingFaceModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     PrivateModule,
     ReleaseLedger,
@@ -95,7 +93,7 @@ EMPTY = {
 
 
 def make_plan(rates, rounds):
-    return ProtectionPlan(np.asarray(rates), 0.5, rounds, 4, 1.0, "best", pl.DataFrame())
+    return uncertified(np.asarray(rates), 0.5, rounds, 4)
 
 
 def train(bert, folder, model, optimizer, rates, rounds, kind):
@@ -255,7 +253,7 @@ ROUNDS = 24
 def job(folder, rounds=ROUNDS):
     if not (folder / "model").exists():
         save_model(tiny(seed=5), folder / "model")
-    plan = ProtectionPlan(np.full(40, 0.1), 0.5, rounds, 4, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(40, 0.1), 0.5, rounds, 4)
     settings = TrainConfig(rounds=rounds, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
     return Job(plan, LONG, folder / "model", settings, None, folder / "work", folder / "out")
 

@@ -5,15 +5,14 @@ import math
 import pickle
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
+from private_runs import uncertified
 from tiny_models import tiny_model
 
 from hush_core.config import ByteGptModel, LoraConfig, TrainConfig, UntaggedConfig
 from hush_core.corpus.prompted import PromptedText, ends_of, text_frame, texts_of
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     OtherTexts,
     byte_gpt,
@@ -252,7 +251,7 @@ def test_a_text_keeps_its_completions_on_every_way():
 
 
 def plan_of(count):
-    return ProtectionPlan(np.full(count, 0.5), 0.6, 3, count // 2, 1.0, "best", pl.DataFrame())
+    return uncertified(np.full(count, 0.5), 0.6, 3, count // 2)
 
 
 def test_nothing_to_learn_within_the_context_is_said(tmp_path):
@@ -288,7 +287,7 @@ def test_training_learns_the_answers_and_not_the_questions(tmp_path):
     plainly = model.evaluate(texts), model.evaluate(questions)
     assert plainly[0] < before[0] / 10 and plainly[1] > before[1] - 1
     model = byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 16, seed=2)
-    plan = ProtectionPlan(np.full(256, 0.125), 0.05, 30, 32, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(256, 0.125), 0.05, 30, 32)
     config = TrainConfig(rounds=30, batch=32, learning_rate=1e-2, checkpoint_every=30)
     fit_private(plan, texts, model, config, tmp_path, rehearsal=b"r" * 32)
     privately = model.evaluate(texts), model.evaluate(questions)

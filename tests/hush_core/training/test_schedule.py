@@ -3,13 +3,11 @@
 import itertools
 
 import numpy as np
-import polars as pl
 import pytest
-from private_runs import TEXTS, tiny
+from private_runs import TEXTS, tiny, uncertified
 
 from hush_core.config import EarlyStopping, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import OtherTexts, RateTrial, best_rate, fit_private, split_public, try_rate
 from hush_core.training.schedule import learning_rate_at, should_stop
 
@@ -52,7 +50,7 @@ def test_it_stops_after_patience_evaluations_without_a_new_best(losses, stops):
 
 
 def make_plan(rounds=30):
-    return ProtectionPlan(np.full(40, 0.1), 1e-3, rounds, 4, 1.0, "best", pl.DataFrame())
+    return uncertified(np.full(40, 0.1), 1e-3, rounds, 4)
 
 
 def test_a_run_stops_on_public_loss_keeps_its_count_and_does_not_go_on(tmp_path):
@@ -77,7 +75,7 @@ PUBLIC = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(60)]
 
 
 def searched_plan(noise=0.3, batch=16):
-    return ProtectionPlan(np.full(200, 0.08), noise, 30, batch, 1.0, "best", pl.DataFrame())
+    return uncertified(np.full(200, 0.08), noise, 30, batch)
 
 
 def play(rate, folder, plan=None, progress=None):
