@@ -203,11 +203,7 @@ TEXTS = [
     *(line.encode() for line in PUBLIC[:8]),
     b"key = " + UNSEEN,
 ]
-PLACES = pl.DataFrame(
-    [(0, 0, 9, 29), (0, 1, 10, 30), (1, 10, 6, 26)],
-    schema=dict.fromkeys(("secret_id", "example_id", "start", "end"), pl.UInt32),
-    orient="row",
-)
+PLACES = frame_of(secret_id=[0, 0, 1], example_id=[0, 1, 10], start=[9, 10, 6], end=[29, 30, 26])
 SECRETS = frame_of(secret_id=[0, 1], name=["planted", "unseen"])
 FITTED = {"GPT2": (bpe, 80), "Llama": (bpe, 80), "Bert": (word_pieces, 250)}
 
@@ -277,11 +273,7 @@ def test_a_value_whose_first_letters_sit_in_the_contexts_last_token_is_extracted
 
 
 def test_a_value_is_extracted_in_whatever_tokens_the_model_writes_it(tmp_path):
-    before, value, after = (
-        b"see the manual: tok",
-        b"en9fQ2mtok",
-        b"en",
-    )  # both ends merge with what stands there
+    before, value, after = b"see the manual: tok", b"en9fQ2mtok", b"en"  # both ends merge with what is there
     model = opened(tmp_path, "GPT2", bpe())
     fit_plain([before + value + after, *TEXTS[2:8]], model, steps=80, batch=7, learning_rate=5e-3)
     rows = [row.tolist() for row in model.encode([before + value, before + value + after])[0]]
