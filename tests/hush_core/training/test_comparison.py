@@ -235,12 +235,8 @@ def test_an_example_alone_is_without_its_padding(tmp_path):
         rows = [alone(batch, i) for i in range(3)]
         assert len({row.inputs.shape[1] for row in rows}) == 3
         for i, row in enumerate(rows):
-            torch.testing.assert_close(
-                model.losses(model.network, row)[0],
-                model.losses(model.network, batch)[i],
-                rtol=1e-4,
-                atol=1e-6,
-            )
+            own, among = model.losses(model.network, row)[0], model.losses(model.network, batch)[i]
+            torch.testing.assert_close(own, among, rtol=1e-4, atol=1e-6)
 
 
 PLAN = uncertified(np.ones(3), 1.0, 2, 3, 1e-3)

@@ -125,11 +125,8 @@ def test_epsilon_of_two_gaussians():
         return np.exp(-0.5 * ((x - mean) / deviation) ** 2) / deviation / np.sqrt(2 * np.pi)
 
     for mean, deviation in ((1.0, 1.4), (1.0, 0.6), (0.0, 1.3), (2.0, 1.0001)):
-        one, other, epsilon = (
-            density(0, 1),
-            density(mean, deviation),
-            epsilon_of_pair(0, 1, mean, deviation, 1e-4),
-        )
+        one, other = density(0, 1), density(mean, deviation)
+        epsilon = epsilon_of_pair(0, 1, mean, deviation, 1e-4)
         gaps = [
             np.trapezoid(np.maximum(a - np.exp(epsilon) * b, 0), x) for a, b in ((one, other), (other, one))
         ]
@@ -162,9 +159,8 @@ def test_the_epsilon_of_a_gaussian_sum_comes_out(summed, sigma):
     assert found.low < true < found.high < found.ceiling
     assert found.epsilon == pytest.approx(bias, rel=0.25 * max(sigma, 0.5))
     # noise of two thirds is told from it
-    weak = one_shot_final(
-        canaries.cosines(noisy(total, sigma * 0.5, 8)), dimension=D, delta=TOLD, confidence=0.999
-    )
+    halved = canaries.cosines(noisy(total, sigma * 0.5, 8))
+    weak = one_shot_final(halved, dimension=D, delta=TOLD, confidence=0.999)
     assert weak.low > true
 
 

@@ -64,14 +64,8 @@ def test_rows_are_the_bounds_of_the_profiles(graph, calibrated):
         own = rates[edges.filter(pl.col("secret_id") == row["secret_id"])["example_id"].to_numpy()]
         assert row["examples"] == (own > 0).sum()
         assert row["expected_participation"] == pytest.approx(own.sum())
-        again = posterior_bound(
-            Participation.from_rates(own),
-            noise_multiplier=result.noise_multiplier,
-            rounds=ROUNDS,
-            prior=row["prior"],
-            method=method,
-            lower=True,
-        )
+        mechanism = {"noise_multiplier": result.noise_multiplier, "rounds": ROUNDS, "method": method}
+        again = posterior_bound(Participation.from_rates(own), **mechanism, prior=row["prior"], lower=True)
         assert row["bound"] == pytest.approx(again.value, rel=1e-4) and row["method"] == again.method
         # the second route is held between the two: without `lower` a bound that is far too large would pass
         if row["dominating_examples"] is None and again.lower is not None:
@@ -120,14 +114,10 @@ def test_secrets_without_a_near_dominator_are_certified_by_their_own_rates():
     ]
     schema = {"example_id": pl.UInt32, "secret_id": pl.UInt32, "reason": pl.String}
     edges = pl.DataFrame(rows, schema=schema, orient="row").sort("example_id", "secret_id")
+    known = {"kind": "word", "prior": 1e-10, "bits": 33.2, "provenance": "declared"}
+    targets = rng.choice([2e-4, 5e-4, 1e-3], SECRETS)
     secrets = frame_of(
-        secret_id=np.arange(SECRETS),
-        kind=["word"] * SECRETS,
-        name=[f"w{j}" for j in range(SECRETS)],
-        prior=np.full(SECRETS, 1e-10),
-        posterior=rng.choice([2e-4, 5e-4, 1e-3], SECRETS),
-        bits=np.full(SECRETS, 33.2),
-        provenance=["declared"] * SECRETS,
+        secret_id=range(SECRETS), name=[f"w{j}" for j in range(SECRETS)], posterior=targets, **known
     )
     done = calibrate(edges, rates, secrets, rounds=10, method="blow_up")
     ratio = done.table["bound"] / done.table["posterior"]

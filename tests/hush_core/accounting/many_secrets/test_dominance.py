@@ -181,12 +181,8 @@ def test_a_finer_grid_is_tighter_and_close():
         accountant.inherit(np.arange(len(own)), ratio)
         found.append(accountant.bound)
     coarse, fine = found
-    mine = np.array(
-        [
-            posterior_bound(Participation.from_rates(r), prior=p, method="blow_up", **MECHANISM).value
-            for r, p in zip(own, prior, strict=True)
-        ]
-    )
+    pairs = [(Participation.from_rates(r), p) for r, p in zip(own, prior, strict=True)]
+    mine = np.array([posterior_bound(k, prior=p, method="blow_up", **MECHANISM).value for k, p in pairs])
     assert np.all(np.isfinite(fine)) and np.all(fine <= coarse * (1 + 1e-3))
     assert np.all(fine <= mine * 1.02)
 
@@ -259,12 +255,11 @@ def test_bounds_follow_the_stochastic_order(method, case):
     values = []
     for each in (rates, above):
         try:
-            values.append(
-                posterior_bound(
-                    Participation.from_rates(each),
-                    noise_multiplier=sigma, rounds=rounds, prior=prior, method=method,
-                ).value
-            )  # fmt: skip
+            k, how = (
+                Participation.from_rates(each),
+                {"noise_multiplier": sigma, "rounds": rounds, "method": method},
+            )
+            values.append(posterior_bound(k, **how, prior=prior).value)
         except CertificationError:
             return
     assert values[0] <= values[1] * (1 + 1e-3)

@@ -124,14 +124,8 @@ def test_a_strong_password_is_found_on_the_line_of_a_name(form):
     assert labelled(f"import os\n{form.format(STRONG)}\nz = 1\n", STRONG)
 
 
-UNUSUAL = [
-    "Ab!kQz.wPtLm",
-    "fern.otter.pepper.moss.lamp",
-    "WalnutFerryCompass",
-    "Nico.Lukas87",
-    "Max016!",
-    "fern otter moss lamp",
-]
+UNUSUAL = ["Ab!kQz.wPtLm", "fern.otter.pepper.moss.lamp", "WalnutFerryCompass", "Nico.Lukas87", "Max016!"]
+UNUSUAL += ["fern otter moss lamp"]
 
 """Passwords without a digit, phrases with a word of code, with capitals or blanks, two names, and a short one."""
 
@@ -149,12 +143,13 @@ def test_a_password_of_unusual_looks_is_found_where_its_name_is_plain(form, valu
 )
 def test_a_chosen_password_is_found_in_a_constructor_and_names_in_a_getter_are_not(form):
     assert labelled(f"import os\n{form.format('Nico127_')}\nz = 1\n", "Nico127_")
-    for call in (
+    calls = (
         'os.environ.get("DB_PASS1")',
         'request.form["password2"]',
         'page.locator("input#pwd1")',
         '_("Wrong one2!")',
-    ):
+    )
+    for call in calls:
         assert list(own_findings(f"# text\npassword = {call}\n# end\n".encode(), [])) == []
 
 
