@@ -218,18 +218,15 @@ def test_at_forced_half_integers_the_slow_way_decides_and_decides_right():
 def test_ends_of_the_range_and_multiples_of_a_right_angle(u, v):
     words = np.array([[u], [v]], dtype=np.uint64)
     for spread in (1.0, 3e9, 2.0**46):
-        assert np.array_equal(
-            rounded_normals(*words, spread, Further()), correct(words, spread, Further())
-        ), spread
+        found = rounded_normals(*words, spread, Further())
+        assert np.array_equal(found, correct(words, spread, Further())), spread
 
 
 def test_the_bound_of_the_fast_way_holds_where_it_is_tightest():
     """Radii just below 4, where a digit of u weighs most: 53 digits of u in place of 63 are wrong by a sixth of
     a step at this spread, and the bound allows a sixtieth. Just above 1/32: log of a number next to 1."""
-    for low, high in (
-        (rounded_gaussian._LEAST, 1.01 * rounded_gaussian._LEAST),
-        (rounded_gaussian._MOST * 0.9999, rounded_gaussian._MOST),
-    ):
+    least, most = rounded_gaussian._LEAST, rounded_gaussian._MOST
+    for low, high in ((least, 1.01 * least), (most * 0.9999, most)):
         words = random_words(500, seed=2)
         words[0] = np.linspace(2.0 * low, 2.0 * high, 500).astype(np.uint64) + words[0] % np.uint64(1 << 20)
         assert np.array_equal(rounded_normals(*words, 1e12, Further()), correct(words, 1e12, Further()))
@@ -239,9 +236,8 @@ def test_what_the_bound_on_the_error_rests_on():
     """log, sin and cos of the libraries here: within 2 ulp, where the bound allows 4."""
     chance = np.random.default_rng(3)
     uniform = chance.random(1500)
-    inside = np.concatenate(
-        [uniform, 1 - 2.0 ** -chance.uniform(1, 11, 500), 2.0 ** -chance.uniform(1, 11, 500)]
-    )
+    ends = [1 - 2.0 ** -chance.uniform(1, 11, 500), 2.0 ** -chance.uniform(1, 11, 500)]
+    inside = np.concatenate([uniform, *ends])
     near = np.pi / 2 * chance.integers(-2, 3, 500) + 2.0 ** -chance.uniform(5, 60, 500)
     angles = np.concatenate([chance.uniform(-np.pi, np.pi, 1500), near])
     wave = lambda f: lambda x: f(torch.from_numpy(x)).numpy()  # noqa: E731

@@ -94,12 +94,10 @@ def test_what_one_example_adds_is_the_same_to_the_bit_whatever_is_added_beside_i
     uses, scale = CASES[case], torch.tensor([0.7, 0.3, 1.1]) / GRID
     parts = [released(uses, alone(i, float(scale[i]))) for i in range(EXAMPLES)]
     assert torch.equal(released(uses, scale), parts[2] + parts[0] + parts[1])
-    exact_parts = [
+    one, two, three = (
         torch.einsum("b,brc->rc", alone(i, float(scale[i])), exact(uses).float()) for i in range(3)
-    ]
-    assert not torch.equal(
-        (exact_parts[0] + exact_parts[1]) + exact_parts[2], exact_parts[0] + (exact_parts[2] + exact_parts[1])
     )
+    assert not torch.equal((one + two) + three, one + (three + two))
 
 
 @pytest.mark.parametrize("kind", ["dense", "embedding", "tied"])
@@ -126,19 +124,16 @@ def test_rows_that_differ_are_told_from_rows_that_repeat():
     """Positions 0, 1, 2, … are the quick case; the same gradients on one row add up before they are squared."""
     right = torch.ones(EXAMPLES, 4, SHAPE[1])
     apart, together = torch.arange(4).expand(EXAMPLES, 4), torch.zeros(EXAMPLES, 4, dtype=torch.int64)
-    assert float(size_of([Outer(apart, right)], SHAPE).norm[0] ** 2) == pytest.approx(4 * SHAPE[1], rel=1e-4)
-    assert float(size_of([Outer(together, right)], SHAPE).norm[0] ** 2) == pytest.approx(
-        16 * SHAPE[1], rel=1e-4
-    )
+    for rows, times in ((apart, 4), (together, 16)):
+        found = float(size_of([Outer(rows, right)], SHAPE).norm[0] ** 2)
+        assert found == pytest.approx(times * SHAPE[1], rel=1e-4)
 
 
 def test_an_instance_is_kept_only_where_it_is_smaller():
     assert keeps_instance(torch.Size((256, 1024)), 256)
     assert not keeps_instance(torch.Size((768, 768)), 256)
     assert not keeps_instance(torch.Size((30522, 128)), 20)
-    assert not keeps_instance(
-        torch.Size((128, 128)), 64
-    )  # no larger, but slower than the products of 64 tokens
+    assert not keeps_instance(torch.Size((128, 128)), 64), "slower than the products of 64 tokens"
 
 
 LARGE = (264, 256)

@@ -75,9 +75,8 @@ def test_the_update_is_the_mean_over_released_and_plain_gradients():
     model = tiny()
     parameters = list(model.network.parameters())
     mix = UntaggedMix(model, UNTAGGED, count=len(UNTAGGED), batch=BATCH, micro_batch=7)
-    mean = [
-        torch.randn(p.shape, generator=torch.Generator().manual_seed(k)) for k, p in enumerate(parameters)
-    ]
+    drawn = [torch.Generator().manual_seed(k) for k in range(len(parameters))]
+    mean = [torch.randn(p.shape, generator=source) for p, source in zip(parameters, drawn, strict=True)]
     for p, g in zip(parameters, mean, strict=True):
         p.grad = g.clone()
     mix(3)
@@ -91,12 +90,9 @@ def test_the_update_is_the_mean_over_released_and_plain_gradients():
     released = torch.cat([g.flatten() for g in mean]).double()
     want = (BATCH * released + plain) / (BATCH + len(UNTAGGED))
     assert torch.allclose(got, want, rtol=1e-4, atol=1e-6)
-    for wrong in (
-        released,
-        (BATCH * released + plain) / BATCH,
-        released + plain / len(UNTAGGED),
-        (BATCH * released + plain / plain.norm()) / (BATCH + len(UNTAGGED)),
-    ):
+    clipped = (BATCH * released + plain / plain.norm()) / (BATCH + len(UNTAGGED))
+    undivided = (BATCH * released + plain) / BATCH
+    for wrong in (released, undivided, released + plain / len(UNTAGGED), clipped):
         assert not torch.allclose(got, wrong, rtol=1e-2, atol=1e-4)
 
 
@@ -266,9 +262,8 @@ def test_the_variance_that_is_taken_off_is_the_updates_own(tmp_path, monkeypatch
 
     def spy(self, closure=None):
         (group,) = self.param_groups
-        taken.append(
-            (group["noise_variance"], torch.cat([p.grad.flatten() for p in group["params"]]).double())
-        )
+        gradient = torch.cat([p.grad.flatten() for p in group["params"]]).double()
+        taken.append((group["noise_variance"], gradient))
         step(self, closure)
 
     monkeypatch.setattr(NoisyAdam, "step", spy)

@@ -79,9 +79,8 @@ class NoiseOnEachRank(PrivateModule):
 
     def _release(self, total):
         self._released = getattr(self, "_released", -1) + 1
-        add_noise(
-            total.numpy(), SecureGaussian(), self._released, scale=self._scale, clip_norm=self._clip_norm
-        )
+        size = {"scale": self._scale, "clip_norm": self._clip_norm}
+        add_noise(total.numpy(), SecureGaussian(), self._released, **size)
         distributed.all_reduce(total)
         return total.div_(self._batch).float()
 
@@ -326,9 +325,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(
-            processes, "_GRACE", 0.0
-        )  # for those that fail: who writes the checkpoint takes its time
+        patch.setattr(processes, "_GRACE", 0.0)  # for those that fail: a checkpoint takes its time
         fit_in_processes(2, job(tmp_path), at(3, interrupt))  # ends after the round: none is lost
     first = lines(tmp_path / "work")
     assert 3 <= first < ROUNDS and not any(map(alive, found))
@@ -373,9 +370,8 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     done = job(tmp_path)
     alone = fit_private(done.plan, done.texts, load_model(done.model_dir), done.settings, done.work_dir)
     assert alone.rounds_applied == fitted.rounds_applied
-    for one, other in zip(
-        alone.model.network.parameters(), load_model(done.out_dir).network.parameters(), strict=True
-    ):
+    models = (alone.model, load_model(done.out_dir))
+    for one, other in zip(*(model.network.parameters() for model in models), strict=True):
         assert torch.equal(one, other)
 
 

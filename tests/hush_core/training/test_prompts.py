@@ -45,9 +45,8 @@ def models(tmp_path_factory):
     with torch.no_grad():  # away from zero biases and adapters that are all zero
         for model in made.values():
             for parameter in model.network.parameters():
-                parameter.add_(
-                    0.02 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3))
-                )
+                source = torch.Generator().manual_seed(3)
+                parameter.add_(0.02 * torch.randn(parameter.shape, generator=source))
     return made
 
 
@@ -61,9 +60,7 @@ def spoken(model, text):
     if model.tokenizer.__class__.__name__ == "ByT5Tokenizer":
         return tokens, [1 + i for i in np.flatnonzero(wanted)]
     places, words = [], bytes(text).decode("utf-8", "replace")
-    letters = wanted[
-        _begins(bytes(text))
-    ]  # by character, as the tokenizer counts; � stands for one byte here
+    letters = wanted[_begins(bytes(text))]  # by character, as the tokenizer counts; � is of one byte here
     offsets = model.tokenizer(words, return_offsets_mapping=True).offset_mapping
     for place, (start, end) in enumerate(offsets, len(tokens) - len(offsets)):
         if letters[start:end].any():
@@ -98,9 +95,8 @@ def single_gradients(model):
             continue
         logits = network(input_ids=torch.tensor([tokens[:-1]]), use_cache=False).logits[0]
         log = logits.log_softmax(-1)
-        loss = -sum(log[place - 1, tokens[place]] for place in places if place) / len(
-            [p for p in places if p]
-        )
+        learned = [place for place in places if place]
+        loss = -sum(log[place - 1, tokens[place]] for place in learned) / len(learned)
         grads = torch.autograd.grad(loss, trained, allow_unused=True)
         found.append([torch.zeros_like(p) if g is None else g for p, g in zip(trained, grads, strict=True)])
     return found

@@ -51,10 +51,8 @@ def test_distinct_examples_against_drawing_them():
 
 
 def frontier(kept, noise):
-    return pl.DataFrame(
-        {"protected_retained": kept, "noise_multiplier": noise},
-        schema={"protected_retained": pl.Float64, "noise_multiplier": pl.Float64},
-    )
+    names = ("protected_retained", "noise_multiplier")
+    return pl.DataFrame([kept, noise], schema=dict.fromkeys(names, pl.Float64), orient="col")
 
 
 def test_the_rule_stops_where_noise_begins_to_outgrow_weight():
@@ -137,15 +135,10 @@ def test_a_tagged_example_handed_to_what_has_no_noise_is_refused_even_at_weight_
 def test_what_is_held_back_weighs_nothing_and_uses_no_capacity_up():
     edges = graph(list(range(100)))
     secrets = pl.DataFrame({"secret_id": [0], "prior": [1e-6], "posterior": [1e-3]})
-    found = {
-        back: weigh(
-            edges,
-            secrets,
-            n_examples=300,
-            settings=WeightSettings(rule="normal_quantiles", c=0.5, without_secret="plain", held_back=back),
-        )
-        for back in (False, True)
-    }
+    found = {}
+    for back in (False, True):
+        how = WeightSettings(rule="normal_quantiles", c=0.5, without_secret="plain", held_back=back)
+        found[back] = weigh(edges, secrets, n_examples=300, settings=how)
     held_back = with_role(found[True].roles, "held_back")
     assert len(held_back) == 5 and np.all(found[True].weights[held_back] == 0)
     for one in found.values():  # c = 1/2 of what is drawn, whichever that is

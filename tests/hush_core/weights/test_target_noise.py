@@ -22,10 +22,8 @@ from hush_core.weights import (
 
 def fitted(graph, noise, method="blow_up", batch=BATCH, **rest):
     chosen = settings("equalised", method, c=None, noise_multiplier=noise, **rest)
-    chosen = chosen.model_copy(
-        update={"mechanism": chosen.mechanism.model_copy(update={"expected_batch": batch})}
-    )
-    return weigh(*graph, n_examples=2000, settings=chosen)
+    mechanism = chosen.mechanism.model_copy(update={"expected_batch": batch})
+    return weigh(*graph, n_examples=2000, settings=chosen.model_copy(update={"mechanism": mechanism}))
 
 
 @pytest.mark.parametrize(("method", "noise"), some([("kl", 20.0), ("blow_up", 0.8), ("blow_up", 1.2)], 1))
@@ -43,9 +41,8 @@ def test_no_other_rule_keeps_more_at_that_noise(graph, capacities):
     noise, low, high = 1.2, 1e-4, 1.0
     for _ in range(8):
         middle = float(np.sqrt(low * high))
-        low, high = (
-            (middle, high) if sigma(graph, weighed(graph, capacities, c=middle)) <= noise else (low, middle)
-        )
+        enough = sigma(graph, weighed(graph, capacities, c=middle)) <= noise
+        low, high = (middle, high) if enough else (low, middle)
     best = weighed(graph, capacities, c=low)
     assert sigma(graph, best) == pytest.approx(noise, rel=0.01)
     assert fitted(graph, noise).objective > best.objective * (1.001 if capacities == "matched" else 1.03)

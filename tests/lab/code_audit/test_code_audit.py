@@ -231,9 +231,8 @@ def test_a_buffer_that_the_loss_updates_is_named():
 
         return losses
 
-    parts = replace(
-        module(("check_before_release(self.model, self._losses, self._probe)", "pass")), losses=counting
-    )
+    unchecked = module(("check_before_release(self.model, self._losses, self._probe)", "pass"))
+    parts = replace(unchecked, losses=counting)
     assert "nothing else leaves" in broken(parts, "replay")
 
 
@@ -358,11 +357,6 @@ def test_a_resume_that_repeats_is_named(right, wrong):
 @pytest.mark.slow
 def test_a_resume_that_forgets_its_releases_is_named():
     """A ledger that begins anew with each attempt lets out more than the plan certifies."""
-    forgetful = planted(
-        "run",
-        (
-            "path = work_dir / LEDGER",
-            "path = work_dir / LEDGER; [p.unlink() for p in work_dir.glob('releases*')]",
-        ),
-    )
+    path = "path = work_dir / LEDGER"
+    forgetful = planted("run", (path, f"{path}; [p.unlink() for p in work_dir.glob('releases*')]"))
     assert broken(replace(REAL, fit=forgetful.fit_private), "resume") == {"resume"}

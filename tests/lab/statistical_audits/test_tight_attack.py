@@ -33,9 +33,8 @@ CASES = [
 @cache
 def certificate(count, rate, sigma, rounds, candidates):
     k = Participation.binomial(count=count, rate=rate)
-    return posterior_bound(
-        k, noise_multiplier=sigma, rounds=rounds, prior=1 / candidates, method="blow_up"
-    ).value
+    mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": "blow_up"}
+    return posterior_bound(k, **mechanism, prior=1 / candidates).value
 
 
 @cache

@@ -27,12 +27,8 @@ def graph():
     rows += [(e, 7) for e in range(100, 110)] + [(e, 8) for e in range(110, 120)]
     schema = {"example_id": pl.UInt32, "secret_id": pl.UInt32}
     edges = pl.DataFrame(rows, schema=schema, orient="row").sort("example_id", "secret_id")
-    secrets = frame_of(
-        secret_id=np.arange(10),
-        name=[f"kind:{i}" for i in range(10)],
-        prior=[1e-8, 1e-6] * 5,
-        posterior=[1e-3, 1e-2] * 5,
-    )
+    promised = {"prior": [1e-8, 1e-6] * 5, "posterior": [1e-3, 1e-2] * 5}
+    secrets = frame_of(secret_id=range(10), name=[f"kind:{i}" for i in range(10)], **promised)
     return edges, rates, secrets
 
 
@@ -51,9 +47,8 @@ def test_every_secret_meets_its_target(graph, calibrated):
     assert needed.max() == pytest.approx(result.noise_multiplier, rel=1e-4)
     assert needed.max() <= result.noise_multiplier
     # and it is tight: 0.1 % less noise breaks a promise
-    less = bound_secrets(
-        *graph, noise_multiplier=result.noise_multiplier * 0.999, rounds=ROUNDS, method=method
-    )
+    sigma = result.noise_multiplier * 0.999
+    less = bound_secrets(*graph, noise_multiplier=sigma, rounds=ROUNDS, method=method)
     assert (less["bound"] > less["posterior"]).any()
 
 

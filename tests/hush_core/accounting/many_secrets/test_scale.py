@@ -23,10 +23,8 @@ def graph():
     rates = 10.0 ** rng.uniform(-3.5, -1.7, EXAMPLES)
     rates[:20], rates[20:60] = 1.0, 0.0
     rates[10_000:] = rng.uniform(0, 5e-5, 20_000)
-    tagged = [
-        rng.choice(np.arange(60, 10_000), int(10 ** rng.uniform(0, 2.2)), replace=False)
-        for _ in range(SECRETS - 6)
-    ]
+    usual = np.arange(60, 10_000)
+    tagged = [rng.choice(usual, int(10 ** rng.uniform(0, 2.2)), replace=False) for _ in range(SECRETS - 6)]
     tagged += [np.arange(100, 130), np.arange(100, 130), np.array([0, 100]), np.arange(10_000, 30_000)]
     tagged += [np.arange(20, 60), np.empty(0)]
     prior = 10.0 ** rng.uniform(-12, -3, SECRETS)
@@ -34,16 +32,10 @@ def graph():
     posterior = np.minimum(prior ** rng.uniform(0.3, 0.6, SECRETS), 0.5)
     prior[list(EQUAL)], posterior[list(EQUAL)] = 1e-5, (1e-2, 2e-2)
     prior[SURE], posterior[SURE] = 1e-3, 0.4
-    edges = frame_of(
-        example_id=np.concatenate(tagged).astype(np.uint32),
-        secret_id=np.repeat(np.arange(SECRETS), [len(t) for t in tagged]),
-    )
-    secrets = frame_of(
-        secret_id=np.arange(SECRETS),
-        name=[f"kind:{i}" for i in range(SECRETS)],
-        prior=prior,
-        posterior=posterior,
-    )
+    owners = np.repeat(np.arange(SECRETS), [len(t) for t in tagged])
+    edges = frame_of(example_id=np.concatenate(tagged).astype(np.uint32), secret_id=owners)
+    names = [f"kind:{i}" for i in range(SECRETS)]
+    secrets = frame_of(secret_id=range(SECRETS), name=names, prior=prior, posterior=posterior)
     assert len(group_profiles(edges, rates, secrets)) > OWN and len(np.unique(prior)) > 64
     return edges, rates, secrets
 
@@ -192,12 +184,8 @@ def test_many_secrets_that_need_nearly_the_same(largest_rate):
 
 def small_graph():
     edges = frame_of(example_id=[0, 1, 2, 3], secret_id=[0, 0, 1, 2])
-    secrets = frame_of(
-        secret_id=np.arange(3),
-        name=["kind:a", "kind:b", "kind:c"],
-        prior=[1e-6, 1e-5, 1e-4],
-        posterior=[1e-3, 1e-2, 1e-2],
-    )
+    promised = {"prior": [1e-6, 1e-5, 1e-4], "posterior": [1e-3, 1e-2, 1e-2]}
+    secrets = frame_of(secret_id=range(3), name=["kind:a", "kind:b", "kind:c"], **promised)
     return edges, np.array([0.1, 0.2, 0.3, 0.4]), secrets
 
 
