@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import worker
+from frames import frame_of
 from sizes import some
 from template import SHARED, copy_tracker, share
 
@@ -170,7 +171,6 @@ def second_route_once():
 @pytest.fixture(scope="session")
 def certified(tmp_path_factory, second_route_once):
     """(model folder, certificate folder): a tiny untrained GPT and a certificate that really verifies."""
-    import polars as pl
 
     from hush_core.accounting import calibrate
     from hush_core.certificate import Facts, write_certificate
@@ -187,23 +187,10 @@ def certified(tmp_path_factory, second_route_once):
     save_model(byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 65), model_dir)
 
     n, batch, rounds = 40, 4, 3
-    edges = pl.DataFrame(
-        {"example_id": [0, 1, 2], "secret_id": [0, 0, 1], "reason": ["x"] * 3},
-        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
-    )
+    edges = frame_of(example_id=[0, 1, 2], secret_id=[0, 0, 1], reason=["x"] * 3)
     weights = (assign_roles(edges, n_examples=n, without_secret="noise") == "certified").to_numpy() * 1.0
-    secrets = pl.DataFrame(
-        {
-            "secret_id": [0, 1],
-            "kind": ["path", "path"],
-            "name": ["first", "se|cond`"],
-            "prior": [1e-6, 1e-6],
-            "posterior": [1e-3, 1e-3],
-            "bits": [20.0, 20.0],
-            "provenance": ["declared"] * 2,
-        },
-        schema_overrides={"secret_id": pl.UInt32},
-    )
+    promised = {"prior": 1e-6, "posterior": 1e-3, "bits": 20.0, "provenance": "declared"}
+    secrets = frame_of(secret_id=[0, 1], kind="path", name=["first", "se|cond`"], **promised)
     done = calibrate(edges, sampling_rates(weights, batch), secrets, rounds=rounds, method="best")
     facts = Facts(
         name="tiny",

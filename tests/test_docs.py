@@ -1,7 +1,5 @@
 """The pages: every key of the config, commands that exist and are run, links that lead somewhere, plain words."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import runpy

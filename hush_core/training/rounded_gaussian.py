@@ -63,7 +63,7 @@ def rounded_normals(u: np.ndarray, v: np.ndarray, spread: float, more: More) -> 
         InputError: spread is not in (0, 2^48].
 
     Guarantee: exact, given that log, sin and cos are within 4 ulp: numpy's log, torch's sin and cos in float64,
-    numpy's in extended precision (each is below 2 where `test_rounded_gaussian.py` measures it).
+    numpy's in extended precision (each is below 2 where `test_noise.py` measures it).
     """
     check_spread(spread)
     half = (u >> np.uint64(1)).view(np.int64)

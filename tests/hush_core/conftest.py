@@ -1,7 +1,5 @@
 """Real git repositories, built in tmp_path with git itself."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -6,14 +6,26 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from hush_core.config import Changes, TrainConfig, load_config
+from hush_core.config import (
+    MECHANISMS,
+    Changes,
+    HushMechanism,
+    SecretEntry,
+    TrainConfig,
+    UnitSecret,
+    load_config,
+)
+from hush_core.config.secrets import ENTRIES, entry_of
 from hush_core.errors import InputError
 
 GOOD = {
     "version": 1,
     "repos": [{"path": "repo"}],
     "levels": {"high": 2e-4},
-    "secrets": [{"id": "alpha", "kind": "path", "globs": ["a/**"], "level": "high"}],
+    "secrets": [
+        {"id": "alpha", "kind": "path", "globs": ["a/**"], "level": "high"},
+        {"id": "creds", "kind": "credentials", "level": "high"},
+    ],
     "train": {"rounds": 10, "batch": 4},
 }
 
@@ -151,3 +163,74 @@ def test_a_file_of_the_repository_in_place_of_a_config_says_how_one_is_looked_at
         with pytest.raises(InputError) as refused:
             load_config(tmp_path / "a.py", command=command)
         assert ("a repository is named by its folder" in str(refused.value)) == said
+
+
+def test_each_kind_says_what_reports_call_it_and_what_of_the_text_is_secret():
+    said = [vars(entry)["says"] for entry in ENTRIES.values()]
+    assert len(set(said)) == len(said) == 9
+    assert {
+        fact: {kind for kind, entry in ENTRIES.items() if getattr(entry, fact)} for fact in FACTS
+    } == FACTS
+    assert entry_of("unit") is UnitSecret and entry_of("of_a_package_that_is_gone") is SecretEntry
+
+
+FACTS = {
+    "are_values": {"credentials", "literals", "patterns", "rare_words"},
+    "one_secret": {"path", "codeowners", "contributors", "removed"},
+    "whole_files": {"path", "codeowners"},
+}
+
+CHAT = {"path": "chat.jsonl", "prompt": "asked", "completion": "said", "loss_on": "completions"}
+
+
+def test_every_kind_loads_and_is_part_of_the_settings_digest(tmp_path):
+    plain = load(tmp_path)
+    assert plain.mechanism == HushMechanism() and load(tmp_path, mechanism={}) == plain
+    configs = [load(tmp_path, mechanism={"kind": kind}) for kind in MECHANISMS]
+    assert [config.mechanism.kind for config in configs] == list(MECHANISMS)
+    assert configs[0].settings_digest == plain.settings_digest, "a store's earlier runs stay what they were"
+    assert len({config.settings_digest for config in configs}) == len(configs)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "others", "says"),
+    [
+        ({"kind": "canary-value"}, {}, "mechanism.kind: unknown kind"),
+        ("canary-value", {}, "mechanism"),
+        ({"kind": "dp_sgd", "records": 2}, {}, "unknown key mechanism.records"),
+        ({"kind": "group_privacy", "records": 0}, {}, "mechanism.records"),
+        ({"kind": "group_privacy", "records": True}, {}, "records"),
+        ({"kind": "group_privacy", "select": "chunks"}, {}, "mechanism.select"),
+        ({"kind": "user_wise", "select": "canary-value"}, {}, "mechanism.select"),
+        ({"kind": "dp_sgd", "epsilon": 1.0}, {}, "epsilon and delta go together"),
+        ({"kind": "dp_sgd", "epsilon": 1.0, "delta": 0.5}, {}, "mechanism.delta"),
+        ({"kind": "dropping", "epsilon": 1.0, "delta": 1e-6}, {}, "unknown key mechanism"),
+        ({"kind": "dp_sgd"}, {"weights": {"c": 0.3}}, "weights.c: mechanism dp_sgd solves no program"),
+        ({"kind": "user_wise"}, {"weights": {"objective": "distinct"}}, "weights.objective"),
+        ({"kind": "dropping"}, {"promise": {"runs": 3}}, "mechanism dropping"),
+        ({"epsilon": 1.0, "delta": 1e-6}, {"promise": {"runs": 3}}, "mechanism.epsilon"),
+        ({"kind": "redaction"}, {"weights": {"without_secret": "noise"}}, "makes no noise"),
+        ({"kind": "correlated", "epsilon": 1.0, "delta": 1e-6}, {}, "unknown key mechanism"),
+        ({"kind": "correlated", "bands": 65}, {}, "mechanism.bands"),
+        (
+            {"kind": "correlated"},
+            {"promise": {"runs": 3}},
+            "take one of hush, dp_sgd, group_privacy, user_wise",
+        ),
+        ({"kind": "user_wise", "select": "chunks"}, {"tables": [CHAT]}, "mechanism.select: chunks cuts"),
+    ],
+)
+def test_each_mistake_names_the_key(tmp_path, mechanism, others, says):
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, mechanism=mechanism, **others)
+    text = str(caught.value)
+    assert says in text and "job.yaml" in text and "Hint:" in text and "canary" not in text
+
+
+def test_without_noise_the_rest_is_trained_on_plainly_and_redaction_redacts_values(tmp_path):
+    for kind in ("redaction", "dropping"):
+        config = load(tmp_path, mechanism={"kind": kind})
+        assert config.weights.without_secret == "plain" and not config.mechanism.makes_noise
+        redacted = [entry.protect for entry in config.secrets]
+        assert redacted == (["auto", "redact"] if kind == "redaction" else ["auto", "auto"])
+    assert load(tmp_path, mechanism={"kind": "dp_sgd"}).without_secret == "noise"

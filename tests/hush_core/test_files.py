@@ -1,7 +1,5 @@
 """A file is whole or not there, durable and private; a failed write leaves what stood."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -7,8 +7,6 @@ run them], "seconds": limit of processor time, "all": whether each of them must 
 if one did].
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

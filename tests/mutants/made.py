@@ -1,7 +1,5 @@
 """The mutants that mutmut makes of a file: one operator, constant, argument or condition changed in a function."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import hashlib

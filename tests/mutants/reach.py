@@ -6,8 +6,6 @@ A line that runs while a shared fixture is made counts for every test that uses 
 are emptied before each test, so that no test rests on what an earlier one left there.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

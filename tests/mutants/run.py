@@ -15,8 +15,6 @@ the tracked files; the checkout is not touched. Exit status 1 where a planted mi
 that equivalent.toml does not name.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import json
@@ -260,10 +258,8 @@ def what_is_reached(copy: Path, kept: Path, budget: float) -> Callable[[Mutant],
             "-q",
             *SETTINGS["pytest_add_cli_args"],
         ]
-        selected = SETTINGS["pytest_add_cli_args_test_selection"]
-        done = subprocess.run(
-            [*command, *selected], cwd=copy, env=environment(copy), capture_output=True, text=True
-        )
+        command += SETTINGS["pytest_add_cli_args_test_selection"]
+        done = subprocess.run(command, cwd=copy, env=environment(copy), capture_output=True, text=True)
         if done.returncode != 0:
             kept.unlink(missing_ok=True)
             sys.exit(

@@ -11,7 +11,6 @@ import secrets
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from fresh_process import environment as environment_of
-from local_servers import ROOT, answers, free_port, stop
+from local_servers import ROOT, answers, free_port, module, stop
 from waiting import until
 
 
@@ -99,22 +98,10 @@ def postgres(folder):
     options += ["--username=hush", "--no-sync", "--encoding=UTF8", "--locale=C"]
     subprocess.run([binaries / "initdb", "-D", data, *options], **quiet, **user)
     port = free_port()
-    settings = [
-        "-c",
-        "listen_addresses=127.0.0.1",
-        "-c",
-        "fsync=off",
-        "-c",
-        f"unix_socket_directories={data}",
-    ]
+    command = [binaries / "postgres", "-D", data, "-p", str(port), "-c", f"unix_socket_directories={data}"]
+    command += ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
     with open(folder / "postgres.log", "wb") as log:
-        child = subprocess.Popen(
-            [binaries / "postgres", "-D", data, "-p", str(port), *settings],
-            cwd="/",
-            stdout=log,
-            stderr=log,
-            **user,
-        )
+        child = subprocess.Popen(command, cwd="/", stdout=log, stderr=log, **user)
     try:
         connect = ["-h", "127.0.0.1", "-p", str(port), "-U", "hush"]
         ready = [binaries / "pg_isready", *connect]
@@ -159,33 +146,16 @@ def servers(postgres, folder):
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
     artifacts = folder / "artifacts"
+    of_mlflow = ["mlflow", "server", "--app-name", "hush", "--workers", "1", "--serve-artifacts"]
     commands = {
-        "prefect": (["prefect", "server", "start"], [], for_prefect),
-        "mlflow": (
-            ["mlflow", "server"],
-            [
-                "--app-name",
-                "hush",
-                "--workers",
-                "1",
-                "--serve-artifacts",
-                "--artifacts-destination",
-                str(artifacts),
-            ],
-            for_mlflow,
-        ),
+        "prefect": (["prefect", "server", "start"], for_prefect),
+        "mlflow": ([*of_mlflow, "--artifacts-destination", str(artifacts)], for_mlflow),
     }
     children = []
     try:
-        for name, (command, more, environment) in commands.items():
-            with open(folder / f"{name}.log", "wb") as log:
-                address = ["--host", "127.0.0.1", "--port", str(ports[name])]
-                children.append(
-                    subprocess.Popen(
-                        [sys.executable, "-m", *command, *address, *more],
-                        env=environment, stdout=log, stderr=log, start_new_session=True,
-                    )
-                )  # fmt: skip
+        for name, (command, environment) in commands.items():
+            command += ["--host", "127.0.0.1", "--port", str(ports[name])]
+            children.append(module(command, folder / f"{name}.log", environment))
         for url in (f"{prefect}/api/health", f"{mlflow}/health"):
             until(lambda url=url: answers(url), url)
         client = {
@@ -234,11 +204,8 @@ tracking: {experiment: tiny, model: tiny}
 @pytest.fixture(scope="session")
 def served(servers, job, folder):
     """`hush serve` with a schedule, as a user starts it."""
-    with open(folder / "serve.log", "wb") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", "serve", str(job), "--cron", "* * * * *"],
-            env=servers.environment, stdout=log, stderr=log, cwd=folder, start_new_session=True,
-        )  # fmt: skip
+    command = ["flows.cli", "serve", str(job), "--cron", "* * * * *"]
+    child = module(command, folder / "serve.log", servers.environment, cwd=folder)
     try:
 
         def ready():

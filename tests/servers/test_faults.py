@@ -84,6 +84,12 @@ class Stack:
             "MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password,
         }  # fmt: skip
 
+    def hush(self, *arguments, environment=None):
+        return subprocess.run(
+            [sys.executable, "-m", "flows.cli", *map(str, arguments)], env=environment or self.environment,
+            cwd=self.job.folder, capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+
     def login(self, name):
         return (self.job.home / "keys" / f"{name}.login").read_text()
 
@@ -222,10 +228,7 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
     run = stack.first = stack.begin()
     training = stack.training(run)
     _pause(training, until_released=lambda: stack.released() > CHECKPOINT)
-    second = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "run", str(stack.job.config)], env=stack.shell(),
-        cwd=stack.job.folder, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    second = stack.hush("run", stack.job.config, environment=stack.shell())
     assert second.returncode and "another process is training this run" in second.stderr, second.stderr[
         -3000:
     ]
@@ -389,16 +392,8 @@ def test_runs_of_more_than_90_days_ago_are_forgotten_where_the_runbooks_setting_
 def test_all_of_it_ends_and_begins_again_from_a_backup(stack):
     """The home and the databases are gone; what was backed up while they ran is there again, and verifies."""
 
-    def hush(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "flows.cli", *map(str, arguments)], env=stack.environment,
-            cwd=stack.job.folder, capture_output=True, text=True, timeout=600,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
     known, backup = _versions(stack), stack.job.folder / "backup"
-    hush("backup", backup)
+    assert (done := stack.hush("backup", backup)).returncode == 0, done.stderr
     assert {"prefect.dump", "mlflow.dump", "store.tar", "keys.tar"} <= {p.name for p in backup.iterdir()}
     leaders = [stack.leader(word) for word in ("bin/postgres", "mlflow server", "prefect")]
     stack.stop()
@@ -408,16 +403,14 @@ def test_all_of_it_ends_and_begins_again_from_a_backup(stack):
     with open(backup / "keys.tar", "r+b") as file:  # a damaged backup makes no home
         file.seek(600)
         file.write(b"x")
-    refused = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "restore", str(backup)], env=stack.environment, capture_output=True,
-        text=True, timeout=600,
-    )  # fmt: skip
+    refused = stack.hush("restore", backup)
     assert refused.returncode == 1 and "keys.tar: is missing or was changed" in refused.stderr
     assert not stack.job.home.exists()
     with open(backup / "keys.tar", "r+b") as file:
         file.seek(600)
         file.write(b"\0")
-    assert "restored as of" in hush("restore", backup)
+    done = stack.hush("restore", backup)
+    assert done.returncode == 0 and "restored as of" in done.stdout, done.stderr
     stack.start()
     assert _versions(stack) == known and stack.released() == ROUNDS
     assert stack.state(stack.first) == "CRASHED"

@@ -4,14 +4,12 @@ import base64
 import json
 import os
 import secrets
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 
 import pytest
 from fresh_process import environment
-from local_servers import answers, free_port, stop
+from local_servers import answers, free_port, module, stop
 from template import copy_tracker
 from waiting import until
 
@@ -67,11 +65,10 @@ def registry(tmp_path_factory):
         "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(16),
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }  # fmt: skip
-    command = [sys.executable, "-m", "mlflow", "server", "--app-name", "hush", "--workers", "1"]
+    command = ["mlflow", "server", "--app-name", "hush", "--workers", "1"]
     command += ["--host", "127.0.0.1", "--port", str(port)]
     command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
-    with open(folder / "log", "wb") as log:
-        child = subprocess.Popen(command, env=given, stdout=log, stderr=log, start_new_session=True)
+    child = module(command, folder / "log", given)
     try:
         until(lambda: answers(f"{found.url}/health"), "MLflow")
         for name in ("ada", "root"):
@@ -84,13 +81,14 @@ def registry(tmp_path_factory):
         )
         assert found.call("ada", "POST", "registered-models/create", {"name": "code"}) == 200
         for _ in range(2):
-            body = {"name": "code", "source": "s3://nowhere/x"}
-            assert found.call("ada", "POST", "model-versions/create", body) == 200
+            assert found.call("ada", "POST", "model-versions/create", NEW) == 200
         yield found
     finally:
         stop(child)
 
 
+NEW = {"name": "code", "source": "s3://nowhere/x"}
+PROMPT = {"name": "code", "key": "mlflow.prompt.is_prompt", "value": "true"}
 ALIAS = {"name": "code", "alias": "champion", "version": "1"}
 TAG = {"name": "code", "version": "1", "key": "validation_status", "value": "approved"}
 
@@ -105,21 +103,9 @@ TAG = {"name": "code", "version": "1", "key": "validation_status", "value": "app
         ("POST", "model-versions/set-tag", {**TAG, "key": "review_signature"}),
         ("POST", "model-versions/set-tag", {**TAG, "key": "decision_7"}),
         ("POST", "model-versions/set-tag", {**TAG, "key": "mlflow.prompt.is_prompt", "value": "true"}),
-        (
-            "POST",
-            "registered-models/set-tag",
-            {"name": "code", "key": "mlflow.prompt.is_prompt", "value": "true"},
-        ),
+        ("POST", "registered-models/set-tag", PROMPT),
         ("DELETE", "model-versions/delete-tag", {k: TAG[k] for k in ("name", "version", "key")}),
-        (
-            "POST",
-            "model-versions/create",
-            {
-                "name": "code",
-                "source": "s3://nowhere/x",
-                "tags": [{"key": TAG["key"], "value": "approved"}],
-            },
-        ),
+        ("POST", "model-versions/create", {**NEW, "tags": [{"key": TAG["key"], "value": "approved"}]}),
     ],
 )
 def test_others_may_neither_crown_nor_decide(registry, who, method, path, body):

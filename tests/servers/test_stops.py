@@ -1,5 +1,5 @@
-"""A run that the orchestrator suspends, or whose server is stopped, ends as after Ctrl-C: with a checkpoint, and no
-run that seems to go on for ever. Real processes: a Prefect server, `hush serve`, the job."""
+"""A run that is suspended, or whose server or container stops, ends with a checkpoint as after Ctrl-C; what one
+killed container left open is closed by the next one."""
 
 import os
 import signal
@@ -11,11 +11,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 from jobs import Job
+from local_servers import ROOT, free_port
 from orchestrator import call, nothing_open, released
 from waiting import PATIENCE, ended, until
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow]
+
 ROUNDS = 4000
 
 
@@ -96,3 +99,86 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait(600)
+
+
+POOL = "hush-process"
+
+
+def deployed(job, environment):
+    """The id of the training that deploy/prefect.yaml describes, in the pool of the entry point."""
+    described = yaml.safe_load((ROOT / "deploy" / "prefect.yaml").read_text())
+    described["deployments"] = [d for d in described["deployments"] if d["name"] == "hush-train"]
+    (job.folder / "prefect.yaml").write_text(yaml.safe_dump(described))
+    call(job, "/work_pools/", {"name": POOL, "type": "process"})
+    command = [sys.executable, "-m", *["prefect", "--no-prompt", "deploy", "--all", "--prefect-file"]]
+    command += [str(job.folder / "prefect.yaml")]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return call(job, "/deployments/name/train/hush-train")["id"]
+
+
+def all_below(leader):
+    """A process and what descends from it, of whatever group: what dies with a container."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = more = {leader}
+    while more := {pid for pid, parent in parents.items() if parent in more} - found:
+        found = found | more
+    return found
+
+
+def kill(child):
+    for pid in all_below(child.pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    child.wait(600)
+
+
+def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp_path):
+    job = Job(tmp_path, seed=47)
+    job.config = job.write(rounds=ROUNDS)
+    workers = []
+
+    def state(run):
+        return call(job, f"/flow_runs/{run}")["state_type"]
+
+    def work():
+        with open(tmp_path / "worker.log", "ab") as log:
+            command = [sys.executable, "-m", "flows.worker", POOL]
+            workers.append(
+                subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            )
+        return workers[-1]
+
+    def begin():
+        kept = released(job)
+        run = call(job, f"/deployments/{deployment}/create_flow_run", {})["id"]
+        until(lambda: released(job) > kept, "the first rounds")
+        return run
+
+    with job.served(services=True):
+        environment = {
+            **job.environment, "HUSH_CODE": str(ROOT), "HUSH_CONFIG": str(job.config), "HUSH_CRON": "0 2 * * *",
+            "HUSH_TIMEZONE": "UTC", "HUSH_OWN_SERVERS": "PREFECT_API_URL", "PREFECT_WORKER_QUERY_SECONDS": "2",
+            "PREFECT_WORKER_WEBSERVER_PORT": str(free_port()),
+        }  # fmt: skip
+        deployment = deployed(job, environment)
+        try:
+            stopped, run = work(), begin()
+            stopped.send_signal(signal.SIGTERM)
+            assert stopped.wait(600) == 0
+            assert list(job.home.rglob("checkpoint.pt")), "it was killed"
+            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
+            assert state(run) == "CRASHED"
+
+            killed, run = work(), begin()
+            kill(killed)
+            assert state(run) == "RUNNING", "who should have told?"
+            work()
+            until(lambda: state(run) == "CRASHED", "the end of the killed one's run")
+        finally:
+            for child in workers:
+                if child.poll() is None:
+                    kill(child)

@@ -5,8 +5,6 @@
     python tests/support/accounting_reference.py tests/support/accounting_reference.parquet
 """
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import scipy
+from frames import frame_of
 from numpy._core._multiarray_umath import __cpu_features__ as cpu
 from threadpoolctl import threadpool_info
 
@@ -63,11 +62,9 @@ def layout(secrets: int, *, seed: int, priors: int = 3, most: float = 2.2, alike
     prior = rng.choice(10.0 ** rng.uniform(-12, -4, priors), secrets)
     prior[-3] = 1e-3
     posterior = np.minimum(prior ** rng.uniform(0.35, 0.6, secrets), 0.5)
-    edges = pl.DataFrame(
-        {
-            "example_id": np.concatenate(tagged).astype(np.uint32),
-            "secret_id": np.repeat(np.arange(secrets, dtype=np.uint32), [len(own) for own in tagged]),
-        }
+    edges = frame_of(
+        example_id=np.concatenate(tagged).astype(np.uint32),
+        secret_id=np.repeat(np.arange(secrets), [len(own) for own in tagged]),
     )
     table = {"secret_id": np.arange(secrets, dtype=np.uint32), "prior": prior, "posterior": posterior}
     return edges, rates, pl.DataFrame(table)

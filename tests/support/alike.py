@@ -1,7 +1,5 @@
 """Two jobs whose graphs and sizes are equal, and whose tagged texts differ in everything else: one entry a kind."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

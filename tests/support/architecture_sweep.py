@@ -3,8 +3,6 @@
 `lab/benchmarks/architectures.py` goes through all of them, `test_architectures.py` through a sample.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Iterator

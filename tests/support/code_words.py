@@ -3,8 +3,6 @@
 python tests/support/code_words.py [FILE ...]    # what is wrong, a line each; then words of docstrings and comments
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
@@ -23,23 +21,25 @@ NOT_PROSE = re.compile(
 )
 """Markup, expressions, commands, SQL and words of other languages in a string literal."""
 PROSE = {
-    "a",
-    "an",
-    "and",
-    "by",
-    "for",
-    "in",
-    "is",
-    "it",
-    "no",
-    "not",
-    "of",
-    "or",
-    "that",
-    "the",
-    "to",
-    "was",
-    "with",
+    *[
+        "a",
+        "an",
+        "and",
+        "by",
+        "for",
+        "in",
+        "is",
+        "it",
+        "no",
+        "not",
+        "of",
+        "or",
+        "that",
+        "the",
+        "to",
+        "was",
+        "with",
+    ]
 }
 """A string without any such word is a list of names."""
 PRAGMA = re.compile(r"#\s*(?:fmt:|noqa|type:|pragma|!|nosec)")

@@ -1,7 +1,5 @@
 """A small repository as a git bundle: what `hush replicate company` takes in place of a company's."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -5,8 +5,6 @@ the bytes after a repeat tell that it has ended, there is one way; where they do
 is on attempts that fail: one that succeeds moves on by what it has read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from re import _constants as op  # type: ignore[attr-defined]

@@ -1,7 +1,5 @@
 """Jobs of a few lines for an extraction, and which example it found to hold which secret."""
 
-from __future__ import annotations
-
 import argparse
 import base64
 import inspect

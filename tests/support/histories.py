@@ -1,7 +1,5 @@
 """Random histories by several people: renames with edits, copies, splits, moved and re-indented lines, merges."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

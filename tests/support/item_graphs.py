@@ -3,7 +3,7 @@
 from typing import get_args
 
 import numpy as np
-import polars as pl
+from frames import frame_of
 
 from hush_core.config import MECHANISMS
 
@@ -30,22 +30,12 @@ def name_of(mechanism):
 def frames(pairs, kinds):
     """(edges, secrets) of (example, secret) pairs; `kinds`: by secret."""
     pairs = sorted(set(pairs))
-    edges = pl.DataFrame(
-        {
-            "example_id": [p[0] for p in pairs],
-            "secret_id": [p[1] for p in pairs],
-            "reason": ["held"] * len(pairs),
-        },
-        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
+    edges = frame_of(
+        example_id=[p[0] for p in pairs], secret_id=[p[1] for p in pairs], reason=["held"] * len(pairs)
     )
     m = len(kinds)
-    secrets = pl.DataFrame(
-        {
-            "secret_id": range(m), "kind": kinds, "name": [f"s{i}" for i in range(m)], "prior": [1e-6] * m,
-            "posterior": [1e-3] * m, "bits": [19.93] * m, "provenance": ["test"] * m,
-        },
-        schema_overrides={"secret_id": pl.UInt32},
-    )  # fmt: skip
+    secrets = frame_of(secret_id=range(m), kind=kinds, name=[f"s{i}" for i in range(m)], prior=1e-6, posterior=1e-3,
+                       bits=19.93, provenance="test")  # fmt: skip
     return edges, secrets
 
 

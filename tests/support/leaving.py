@@ -1,7 +1,5 @@
 """All that leaves the private store of a home, as lines of text by place: databases, artifacts, pages, output."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

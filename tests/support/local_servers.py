@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import urllib.request
 from contextlib import contextmanager
@@ -32,6 +33,13 @@ def free_port():
         _claims.append(claim)
         return port
     raise AssertionError("no port is free")
+
+
+def module(command, log, environment, **more):
+    """`python -m` of a command, in a group of its own, with its output at the end of a file."""
+    with open(log, "ab") as file:
+        more |= {"env": environment, "stdout": file, "stderr": file, "start_new_session": True}
+        return subprocess.Popen([sys.executable, "-m", *command], **more)
 
 
 def stop(child):

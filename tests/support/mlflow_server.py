@@ -2,10 +2,8 @@
 
 import os
 import signal
-import subprocess
-import sys
 
-from local_servers import answers, free_port
+from local_servers import answers, free_port, module
 from template import copy_tracker
 from waiting import until
 
@@ -22,14 +20,7 @@ class MlflowServer:
         command += ["--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--serve-artifacts"]
         command += ["--artifacts-destination", str(self.folder / "artifacts"), *self.options]
         environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-        with open(self.folder / "log", "ab") as log:
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", *command],
-                env=environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self._child = module(command, self.folder / "log", environment)
         until(lambda: answers(f"{self.url}/health"), "MLflow", self._child, pause=0.2)
         return self
 

@@ -3,8 +3,6 @@
 What is measured is the difference of the two sums as they are released before the noise, in float64, against C.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Copies of hush's own modules with a mistake planted: a right piece of the source, the wrong one in its place."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from importlib import import_module

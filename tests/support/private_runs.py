@@ -1,17 +1,17 @@
 """What tests of private training share: a tiny model, a module around it, a run that dies, and what is counted."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from scipy import stats
 
 from hush_core.config import ByteGptModel
 from hush_core.history.ledger import ReleaseLedger
+from hush_core.plan import ProtectionPlan
 from hush_core.training import PrivateModule, byte_gpt
 from hush_core.training.module import make_optimizer
 
@@ -21,6 +21,11 @@ UNTAGGED = [bytes([110 + i % 3]) * (5 + i % 20) for i in range(30)]
 
 def tiny(seed=0, context=32):
     return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), context, seed=seed)
+
+
+def uncertified(rates, noise, rounds, batch, clip=1.0, **more):
+    """A plan of which nothing is certified."""
+    return ProtectionPlan(rates, noise, rounds, batch, clip, "best", pl.DataFrame(), **more)
 
 
 def shaken(model, size=0.05):

@@ -5,8 +5,6 @@ user's first command does both, and so does `test_main_job` (and what tests the 
 tests that need a tracker alone, begin where that command ended.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Small language models of many architectures, with a tokenizer, as folders that `open_model` reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the corpus reads of a repository, for tests: trees, versions, histories, and who changed what."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 

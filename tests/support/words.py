@@ -3,8 +3,6 @@
 python tests/support/words.py README.md docs/*.md        # what is wrong, a line each; and words by page
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,12 +1,11 @@
 """How a value may be written down: encoders of the standard library, or written here; none of ours."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import bz2
 import codecs
 import gzip
+import hashlib
 import html
 import io
 import json
@@ -104,6 +103,7 @@ def mime_words(t: bytes) -> bytes:
     return quopri.encodestring(t, quotetabs=True)
 
 
+QUOTED = "any quoted text could be one"
 FORMS = (
     Form("as it is", lambda t: t, 3),
     Form("JSON string", lambda t: json.dumps(t.decode())[1:-1].encode(), 3),
@@ -158,14 +158,7 @@ FORMS = (
     Form("base64 over lines, `+` before each", lines("+")(b64), 8),
     Form(
         "base64 in joined strings",
-        lambda t: (
-            b'"'
-            + b'" +\n    "'.join(
-                textwrap.wrap(b64(t).decode(), 40)[i].encode()
-                for i in range(len(textwrap.wrap(b64(t).decode(), 40)))
-            )
-            + b'"'
-        ),
+        lambda t: ('"' + '" +\n    "'.join(textwrap.wrap(b64(t).decode(), 40)) + '"').encode(),
         8,
     ),
     Form("base64 with `\\n` written out", lambda t: base64.encodebytes(t).rstrip().replace(b"\n", b"\\n"), 8),
@@ -180,19 +173,9 @@ FORMS = (
     Form("base32", base64.b32encode, 10),
     Form("base32, small letters", lambda t: base64.b32encode(t).lower(), 25),
     Form("ASCII85 in `<~ ~>`", lambda t: base64.a85encode(t, adobe=True), 8),
-    Form(
-        "ASCII85 in quotes",
-        lambda t: b'"' + base64.a85encode(t) + b'"',
-        0,
-        "any quoted text could be one",
-    ),
-    Form(
-        "base85 in quotes",
-        lambda t: b'"' + base64.b85encode(t) + b'"',
-        0,
-        "any quoted text could be one",
-    ),
-    Form("Z85 in quotes", lambda t: b'"' + z85(t) + b'"', 0, "any quoted text could be one"),
+    Form("ASCII85 in quotes", lambda t: b'"' + base64.a85encode(t) + b'"', 0, QUOTED),
+    Form("base85 in quotes", lambda t: b'"' + base64.b85encode(t) + b'"', 0, QUOTED),
+    Form("Z85 in quotes", lambda t: b'"' + z85(t) + b'"', 0, QUOTED),
     Form("gzip in base64", lambda t: b64(gzip.compress(t, mtime=0)), 12),
     Form("zlib in base64", lambda t: b64(zlib.compress(t)), 32),
     Form("bzip2 in base64", lambda t: b64(bz2.compress(t)), 12),
@@ -242,10 +225,5 @@ FORMS = (
         "another word to a program",
     ),
     Form("leetspeak, misspellings", lambda t: t.replace(b"e", b"3").replace(b"a", b"4"), 0, "a paraphrase"),
-    Form(
-        "encrypted or hashed",
-        lambda t: __import__("hashlib").sha256(t).hexdigest().encode(),
-        0,
-        "cannot be undone",
-    ),
+    Form("encrypted or hashed", lambda t: hashlib.sha256(t).hexdigest().encode(), 0, "cannot be undone"),
 )

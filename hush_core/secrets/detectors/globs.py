@@ -1,7 +1,7 @@
 """Globs in gitignore syntax, as regular expressions by the rules of git itself (`wildmatch.c`, `dir.c`).
 
 Not pathspec's: it reads `[[:alpha:]]` and `[]-]` otherwise than git, and a class that git takes for unmatched as an
-error. Held to `git check-ignore` on random patterns and paths (`tests/hush_core/secrets/detectors/test_globs.py`).
+error. Held to `git check-ignore` on random patterns and paths (tests/hush_core/secrets/detectors/test_patterns.py).
 """
 
 from __future__ import annotations

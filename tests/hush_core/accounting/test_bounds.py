@@ -1,6 +1,12 @@
-"""The certificates against the reference values of docs/mathematics.md §3, closed forms and each other."""
+"""The certificates against the reference values of docs/mathematics.md §3, closed forms, each other, what they were
+before, to the last digit, and lab/benchmarks/independent_bound.py, which shares no code with them."""
 
+import importlib.util
+from pathlib import Path
+
+import accounting_reference as reference
 import numpy as np
+import polars as pl
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom
@@ -192,3 +198,60 @@ def test_beyond_the_numerics_it_refuses(change):
 def test_target_must_exceed_the_prior():
     with pytest.raises(InputError, match="posterior"):
         smallest_noise(Participation.binomial(3, 0.1), rounds=10, prior=1e-3, posterior=1e-3)
+
+
+PATH = Path(__file__).parents[3] / "lab" / "benchmarks" / "independent_bound.py"
+
+
+@pytest.mark.slow
+def test_forty_random_mechanisms_by_an_independent_computation():
+    spec = importlib.util.spec_from_file_location("independent_bound", PATH)
+    independent = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(independent)
+    rng = np.random.default_rng(20)
+    rows = [independent.compare(independent.draw(rng)) for _ in range(40)]
+    assert [row for row in rows if independent.violates(row)] == []
+    assert all(row["excess"] >= -1e-4 or np.isnan(row["exact"]) for row in rows)
+    confirmed = [row for row in rows if np.isfinite(row["exact"])]
+    assert len(confirmed) >= 15
+    assert np.median([row["excess"] for row in confirmed]) < 1e-4
+    # what is checked is a comparison that can fail: a bound 1 % lower, a lower bound 1 % higher
+    for row in confirmed:
+        if row["exact"] < 0.5:
+            assert independent.violates(row | {"bound": row["bound"] * 0.99})
+            assert independent.violates(row | {"lower": row["exact"] * 1.01})
+
+
+SLOW = {
+    "bounds, many, best", "bounds, many, renyi", "calibrated, many, best", "calibrated, alike, renyi",
+    "calibrated, many priors, kl", "noise for all", "runs, many, by own rates", "smallest noise",
+    "calibrated, many, kl", "bounds, many, kl", "bounds, many, little noise",
+    "calibrated, middle, best", "bounds, alike",
+}  # fmt: skip
+
+BEFORE = pl.read_parquet(reference.FILE)
+
+SAME_MACHINE = BEFORE["word"][0] == reference.machine()
+
+CLOSE = 2e-3
+
+"""Relative, where round-off differs: ten times `certificate.comparison.RECOMPUTED`."""
+
+EXACT_PRIORS = {"curves, few", "curves, many"}
+
+"""A curve's priors were `10.0 ** x` by numpy, which differs between processors; they are exact decimals since."""
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in reference.CASES]
+)
+def test_the_accountant_gives_what_it_gave(case):
+    before, now = BEFORE.filter(case=case), reference.values(case)
+    place = ["case", "column", "row", "word"]
+    if SAME_MACHINE and case not in EXACT_PRIORS:
+        assert now.equals(before)
+    else:
+        close = 1e-9 if SAME_MACHINE else CLOSE
+        assert now.select(place).equals(before.select(place))
+        numbers, expected = (each["number"].fill_null(float("nan")).to_list() for each in (now, before))
+        assert numbers == pytest.approx(expected, rel=close, abs=1e-12, nan_ok=True)

@@ -4,8 +4,8 @@ As the constants are, a cut is some 1e-9 of the result, so that no other test wo
 """
 
 import numpy as np
-import polars as pl
 import pytest
+from frames import frame_of
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 
@@ -254,13 +254,8 @@ def test_what_lies_outside_the_table_is_added(tail, monkeypatch):
 
 def test_a_search_that_ends_too_low_is_noticed_by_the_last_certification(monkeypatch):
     """σ is what the search says only where every secret is certified at that very σ."""
-    edges = pl.DataFrame(
-        {"example_id": [0, 1, 2], "secret_id": [0, 0, 1]},
-        schema={"example_id": pl.UInt32, "secret_id": pl.UInt32},
-    )
-    secrets = pl.DataFrame(
-        {"secret_id": np.arange(2, dtype=np.uint32), "prior": [1e-6, 1e-5], "posterior": [1e-3, 1e-2]}
-    )
+    edges = frame_of(example_id=[0, 1, 2], secret_id=[0, 0, 1])
+    secrets = frame_of(secret_id=np.arange(2), prior=[1e-6, 1e-5], posterior=[1e-3, 1e-2])
     right = least_noise._Search.noise
 
     def too_low(search):

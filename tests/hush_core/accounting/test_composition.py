@@ -252,15 +252,12 @@ def test_the_stages_make_up_all_rounds(monkeypatch, rounds):
     assert mean - 1e-4 * spread <= untilted @ found.values <= mean + 0.05 * spread
 
 
-def test_few_rounds_are_not_staged(monkeypatch):
+@pytest.mark.parametrize("rounds", [1, 60])
+def test_few_rounds_are_not_staged_and_one_is_left_alone(monkeypatch, rounds):
     monkeypatch.setattr(composition, "_STAGED", 0)
     law, _, _ = staged_laws()
-    assert compose([[(law, 60)]], -40.0)[0].step == law.step
-
-
-def test_one_round_is_left_alone():
-    law, _, _ = staged_laws()
-    assert compose([[(law, 1)]], -40.0)[0] is law
+    (found,) = compose([[(law, rounds)]], -40.0)
+    assert found.step == law.step and (found is law) == (rounds == 1)
 
 
 def test_a_window_beyond_the_longest_fft_is_refused(monkeypatch):
@@ -272,24 +269,25 @@ def test_a_window_beyond_the_longest_fft_is_refused(monkeypatch):
     assert refused.value.excess == pytest.approx(2, rel=0.01)
 
 
-@pytest.mark.parametrize("scale", [1 + 1e-9, 1 - 1e-9, 1.1])
-def test_a_wrong_mass_is_noticed_by_the_sum(scale):
+@pytest.mark.parametrize(
+    ("changed", "rounds", "said"),
+    [
+        *(
+            (lambda mass, scale=scale: (0, mass * scale), 500, "sum to")
+            for scale in (1 + 1e-9, 1 - 1e-9, 1.1)
+        ),
+        (lambda mass: (-1e-3, mass + 1e-3), 2, "below 0"),
+    ],
+    ids=["a little more", "a little less", "a tenth more", "one negative"],
+)
+def test_a_wrong_or_negative_mass_is_noticed(changed, rounds, said):
     law, _, _ = staged_laws()
     masses = law.masses.copy()
-    masses[30] *= scale
+    less, masses[30] = changed(masses[30])
+    masses[0] += less
     wrong = TiltedLaw(law.step, law.first, masses, law.tilt, law.scale)
-    with pytest.raises(CertificationError, match="sum to"):
-        convolve([(wrong, 500)], find_window([(law, 500)], -40.0))
-
-
-def test_a_negative_mass_is_noticed():
-    law, _, _ = staged_laws()
-    masses = law.masses.copy()
-    masses[0] -= 1e-3
-    masses[30] += 1e-3
-    wrong = TiltedLaw(law.step, law.first, masses, law.tilt, law.scale)
-    with pytest.raises(CertificationError, match="below 0"):
-        convolve([(wrong, 2)], find_window([(law, 2)], -40.0))
+    with pytest.raises(CertificationError, match=said):
+        convolve([(wrong, rounds)], find_window([(law, rounds)], -40.0))
 
 
 # --- one round on the grid -------------------------------------------------------------------------

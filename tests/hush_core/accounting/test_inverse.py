@@ -1,4 +1,6 @@
-"""The largest expected count: what it allows is certified, and little more would be."""
+"""The largest expected count, and the root of a gap that falls: certified itself, and little more would be."""
+
+import math
 
 import numpy as np
 import pytest
@@ -8,9 +10,11 @@ from sizes import examples
 
 from hush_core.accounting import Participation, inverse, largest_expected_count, posterior_bound
 from hush_core.accounting.inverse import PRECISION
+from hush_core.accounting.noise_search import falling_root
 from hush_core.errors import CertificationError, InputError
 
 P, R = 1e-8, 1e-4
+
 MECHANISM = {"noise_multiplier": 2.0, "rounds": 400}
 
 CASES = st.tuples(
@@ -155,3 +159,19 @@ def test_wrong_input_is_named_with_its_value(priors, posteriors, change, named):
         largest_expected_count(priors, posteriors, **{"largest_rate": 0.1, **MECHANISM, **change})
     for part in named:
         assert part in str(refused.value)
+
+
+@pytest.mark.parametrize("guess", [-1.0, 0.69, 0.7, 3.0])
+@pytest.mark.parametrize("refused_below", [-math.inf, 0.5, 0.7])
+def test_the_root_of_a_falling_gap(guess, refused_below):
+    """Where too little noise is refused the gap is infinite, so no line goes through it: half the way is next."""
+    asked = []
+
+    def gap(log_sigma):
+        assert math.isfinite(log_sigma)
+        asked.append(log_sigma)
+        return math.inf if log_sigma < refused_below else 0.7 - log_sigma
+
+    found = falling_root(gap, guess, precision=1e-4)
+    assert found in asked and 0.7 <= found <= 0.7 + 1e-4
+    assert len(asked) < 40

@@ -1,14 +1,14 @@
 """The attack finds what a model memorised, finds nothing where there is nothing, and tells no value."""
 
-from __future__ import annotations
-
 import copy
 import math
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pytest
 import torch
+from frames import IDS, frame_of
 from scipy.stats import skewnorm
 
 from hush_core.auditing.alternatives import alternatives, fixed_prefix
@@ -27,18 +27,11 @@ TEXTS = [b"token = '" + VALUE + b"'\n", b"other: " + VALUE, *PUBLIC, b"key = " +
 
 
 def places(*rows):
-    return pl.DataFrame(
-        list(rows),
-        schema=dict.fromkeys(("secret_id", "example_id", "start", "end"), pl.UInt32),
-        orient="row",
-    )
+    return pl.DataFrame(list(rows), schema=dict.fromkeys(IDS, pl.UInt32), orient="row")
 
 
 OCCURRENCES = places((0, 0, 9, 29), (0, 1, 7, 27), (3, 10, 6, 26), (4, 11, 4, 6))
-SECRETS = pl.DataFrame(
-    {"secret_id": [0, 1, 3, 4], "name": ["planted", "nowhere", "unseen", "short"]},
-    schema={"secret_id": pl.UInt32, "name": pl.String},
-)
+SECRETS = frame_of(secret_id=[0, 1, 3, 4], name=["planted", "nowhere", "unseen", "short"])
 
 
 def model():
@@ -109,12 +102,8 @@ def test_scores_equal_the_whole_text_run_in_one_piece(over_trained):
             steps = network(input_ids=tokens[None, :-1]).logits.log_softmax(-1)[0]
             want = steps.gather(1, tokens[1:, None])[len(context) :].sum()
             assert float(value) == pytest.approx(float(want), rel=1e-4)
-    ids = network.generate(
-        torch.from_numpy(encode_bytes(context).astype(np.int64))[None],
-        max_new_tokens=len(VALUE),
-        do_sample=False,
-        eos_token_id=None,
-    )
+    asked = torch.from_numpy(encode_bytes(context).astype(np.int64))[None]
+    ids = network.generate(asked, max_new_tokens=len(VALUE), do_sample=False, eos_token_id=None)
     assert got.extracted == (bytes((ids[0, -len(VALUE) :] - 3).tolist()) == VALUE) and got.extracted
     assert got.told_apart.tolist() == [False, True, True]
     assert not score(over_trained, context, b"", candidates[1:]).extracted
@@ -160,18 +149,9 @@ def test_no_context_holds_the_value():
     assert unlisted == [(b" b=", b" c=" + other + b" d=")] and VALUE not in b"".join(unlisted[0])
 
 
-@pytest.mark.parametrize(
-    ("value", "prefix"),
-    [
-        (b"ghp_abcd", 4),
-        (b"AKIAIOSFODNN7EXAMPLE", 4),
-        (b"sk-live_9aKb", 8),
-        (b"hunter2", 0),
-        (b"x" * 12 + b"_", 0),
-    ],
-)
-def test_the_prefix_of_a_type_stays(value, prefix):
-    assert fixed_prefix(value) == prefix
+def test_the_prefix_of_a_type_stays():
+    values = (b"ghp_abcd", b"AKIAIOSFODNN7EXAMPLE", b"sk-live_9aKb", b"hunter2", b"x" * 12 + b"_")
+    assert [fixed_prefix(value) for value in values] == [4, 4, 8, 0, 0]
 
 
 def test_a_name_in_parts_is_attacked_as_the_same_name_in_words_is():
@@ -252,23 +232,10 @@ def test_a_value_that_is_nowhere_near_the_top_is_given_up_early(over_trained):
     assert (planted["rank"], planted["alternatives"]) == (1, 500)  # what leaks is never given up
     given_up = table["alternatives"] < 500
     assert (table.filter(given_up)["rank"] > 8).all() and (whole.filter(given_up)["rank"] > 8).all()
-    same = [
-        "secret_id",
-        "alternatives",
-        "rank",
-        "last_rank",
-        "exposure_bits",
-        "extracted",
-        "contexts",
-        "drawn",
-    ]
-    kept = table.filter(~given_up).select(
-        same
-    )  # what is not run to its end for the first letters changes no rank
-    assert kept.equals(whole.filter(~given_up).select(same)) and 1 <= kept.height < 20
-    inside = (whole["exposure_bits"] >= table["exposure_lower"]) & (
-        whole["exposure_bits"] <= table["exposure_upper"]
-    )
+    # what is not run to its end for the first letters changes no rank
+    kept, same = (some.filter(~given_up).drop(cs.matches("lower|upper|fitted")) for some in (table, whole))
+    assert kept.equals(same) and 1 <= kept.height < 20
+    inside = whole["exposure_bits"].is_between(table["exposure_lower"], table["exposure_upper"])
     assert inside.sum() >= 23  # 95 % each
 
 

@@ -1,7 +1,5 @@
 """Scores of models with subword tokenizers: against a float64 reference, and what the attack finds with them."""
 
-from __future__ import annotations
-
 import copy
 import math
 import re
@@ -11,6 +9,7 @@ import polars as pl
 import pytest
 import torch
 import transformers
+from frames import frame_of
 from sizes import some
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -72,14 +71,8 @@ def word_pieces():
 DEEP = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 96}
 ROTARY = {**DEEP, "num_key_value_heads": 1}
 SHAPES = {
-    "GPT2": {
-        "n_embd": 48,
-        "n_layer": 2,
-        "n_head": 2,
-        "resid_pdrop": 0.0,
-        "embd_pdrop": 0.0,
-        "attn_pdrop": 0.0,
-    },
+    "GPT2": {"n_embd": 48, "n_layer": 2, "n_head": 2}
+    | dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
     "Llama": ROTARY,
     "Mistral": {**ROTARY, "sliding_window": 6},
     "Lfm2": {**ROTARY, "layer_types": ["conv", "full_attention"]},
@@ -210,14 +203,8 @@ TEXTS = [
     *(line.encode() for line in PUBLIC[:8]),
     b"key = " + UNSEEN,
 ]
-PLACES = pl.DataFrame(
-    [(0, 0, 9, 29), (0, 1, 10, 30), (1, 10, 6, 26)],
-    schema=dict.fromkeys(("secret_id", "example_id", "start", "end"), pl.UInt32),
-    orient="row",
-)
-SECRETS = pl.DataFrame(
-    {"secret_id": [0, 1], "name": ["planted", "unseen"]}, schema={"secret_id": pl.UInt32, "name": pl.String}
-)
+PLACES = frame_of(secret_id=[0, 0, 1], example_id=[0, 1, 10], start=[9, 10, 6], end=[29, 30, 26])
+SECRETS = frame_of(secret_id=[0, 1], name=["planted", "unseen"])
 FITTED = {"GPT2": (bpe, 80), "Llama": (bpe, 80), "Bert": (word_pieces, 250)}
 
 
@@ -264,9 +251,7 @@ def test_ranks_under_a_model_that_saw_no_value_are_uniform(tmp_path, kind, token
     rng = np.random.default_rng(0)
     values = [b"ghp_" + alternatives(b"aB3dE6gH9j", 1, rng)[0] for _ in range(60)]
     texts = [BEFORE + value + AFTER for value in values]
-    places = pl.DataFrame(
-        {"secret_id": range(60), "example_id": range(60), "start": [9] * 60, "end": [23] * 60}
-    )
+    places = frame_of(secret_id=range(60), example_id=range(60), start=[9] * 60, end=[23] * 60)
     secrets = pl.DataFrame({"secret_id": range(60), "name": [str(i) for i in range(60)]})
     table = exposure(opened(tmp_path, kind, tokenizer()), texts, places, secrets, alternatives=63, seed=0)
     ranks = table["rank"].to_numpy()
@@ -288,11 +273,7 @@ def test_a_value_whose_first_letters_sit_in_the_contexts_last_token_is_extracted
 
 
 def test_a_value_is_extracted_in_whatever_tokens_the_model_writes_it(tmp_path):
-    before, value, after = (
-        b"see the manual: tok",
-        b"en9fQ2mtok",
-        b"en",
-    )  # both ends merge with what stands there
+    before, value, after = b"see the manual: tok", b"en9fQ2mtok", b"en"  # both ends merge with what is there
     model = opened(tmp_path, "GPT2", bpe())
     fit_plain([before + value + after, *TEXTS[2:8]], model, steps=80, batch=7, learning_rate=5e-3)
     rows = [row.tolist() for row in model.encode([before + value, before + value + after])[0]]

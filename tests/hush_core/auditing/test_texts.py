@@ -1,6 +1,4 @@
-"""k-extraction, calibrated loss and user inference on a model that learned by heart, and on one that did not."""
-
-from __future__ import annotations
+"""k-extraction, calibrated loss and user inference on models that learned by heart, and on one that did not."""
 
 import math
 
@@ -8,19 +6,25 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from frames import frame_of
 from tiny_models import tiny_model
 
 from hush_core.auditing.calibrated_loss import at_risk, calibrated_loss, log_likelihoods
 from hush_core.auditing.canaries import plant_canaries
+from hush_core.auditing.exposure import exposure
 from hush_core.auditing.k_extraction import k_extraction, window_of
 from hush_core.auditing.user_inference import unit_ratios, user_inference
-from hush_core.config import ByteGptModel
+from hush_core.config import ByteGptModel, UntaggedConfig
 from hush_core.errors import InputError
-from hush_core.training import byte_gpt, fit_plain
+from hush_core.training import byte_gpt, fit_plain, fit_untagged
+from hush_core.weights import assign_roles, with_role
 
 RNG = np.random.default_rng(4)
+
 RANDOM = [bytes(RNG.integers(97, 123, 34).astype(np.uint8)) for _ in range(40)]
+
 COUNTING = b"0123456789" * 3
+
 MEMBERS, OTHERS = [*RANDOM[:9], COUNTING], RANDOM[9:]
 
 
@@ -160,3 +164,41 @@ def test_canaries_are_the_same_for_the_same_seed_and_as_often_as_asked():
     for wrong in ({"form": "none"}, {"length": 1}, {"repeats": (0,)}):
         with pytest.raises(InputError):
             plant_canaries(50, seed=0, **wrong)
+
+
+VALUE = b"ghp_aZ3kQ9mT2xLw8VbN"
+
+HOLDERS = (3, 7, 11, 15, 19, 23)
+
+TEXTS = [bytes(np.random.default_rng(i).integers(97, 110, 30).astype(np.uint8)) for i in range(48)]
+
+
+for holder in HOLDERS:
+    TEXTS[holder] = b"token = '" + VALUE + b"'\n"
+
+
+def rank_of_the_value(tagged: tuple[int, ...]) -> int:
+    """Its rank among 500 after ordinary training on what the graph leaves untagged."""
+    edges = frame_of(example_id=list(tagged), secret_id=[0] * len(tagged))
+    roles = assign_roles(edges, n_examples=len(TEXTS), without_secret="plain", one_in=16)
+    plain, validation = (
+        [TEXTS[i] for i in with_role(roles, role).tolist()] for role in ("plain", "validation")
+    )
+    model = byte_gpt(ByteGptModel(layers=1, width=64, heads=2), 64, seed=0)
+    settings = UntaggedConfig(steps=200, batch=12, learning_rate=5e-3, evaluate_every=200, patience=1)
+    # a stop on validation would be a chance to stop before the value is learned: look once, at the end
+    fitted = fit_untagged(plain, validation or TEXTS[:1], model, settings, micro_batch=32, seed=0)
+    places = pl.DataFrame(
+        [(0, HOLDERS[0], 9, 29)],
+        schema=dict.fromkeys(("secret_id", "example_id", "start", "end"), pl.UInt32),
+        orient="row",
+    )
+    secrets = pl.DataFrame({"secret_id": [0], "name": ["planted"]}, schema_overrides={"secret_id": pl.UInt32})
+    table = exposure(fitted.model, TEXTS, places, secrets, alternatives=500, seed=1)
+    return table["rank"][0]
+
+
+@pytest.mark.parametrize(("tagged", "learned"), [(HOLDERS, False), (HOLDERS[:2], True)])
+def test_with_edges_missing_the_value_ranks_first_and_with_all_of_them_it_does_not(tagged, learned):
+    rank = rank_of_the_value(tagged)
+    assert rank == 1 if learned else rank > 5

@@ -5,28 +5,26 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
+from histories_of_runs import SETTINGS, earlier_of
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
 from hush_core.certificate.mechanism import MechanismFacts
 from hush_core.config import HushMechanism
-from hush_core.history import PROFILES, RUNS, Earlier, bounds_at_priors
+from hush_core.history import bounds_at_priors
 from hush_core.mechanisms import items_of, plan_of, with_implied_targets
 from hush_core.secrets.graph import REDACTED
 from hush_core.weights import assign_roles
 
 N, ROUNDS, BATCH = 60, 40, 6
-SETTINGS = "5" * 64
 
 
 def earlier_runs(*, settings=SETTINGS, same=True, bare=(), unknown=0):
     """Two earlier runs: one drew secrets 0 and 1, the other 0 alone and less of it."""
-    runs = [(0, "a" * 64, 4.0, 40, 40, settings), (1, "b" * 64, 8.0, 60, 7, SETTINGS)]
+    runs = [("a" * 64, 4.0, 40, 40, settings), ("b" * 64, 8.0, 60, 7, SETTINGS)]
     profiles = [(0, 0, 8, 0.1, same), (0, 1, 15, 0.05, same), (1, 0, 3, 0.2, same)]
-    return Earlier(
-        pl.DataFrame(runs, schema=RUNS, orient="row"), pl.DataFrame(profiles, schema=PROFILES, orient="row"),
-        np.isin(np.arange(3), list(bare)), unknown,
-    )  # fmt: skip
+    return earlier_of(runs, profiles, bare=bare, unknown=unknown)
 
 
 def build(
@@ -47,26 +45,15 @@ def build(
 ):
     """`forged`: (items, edges) → (weights, edges) in place of the mechanism's own; all else is made for them.
     `pairs`: (example, secret) of the edges; (): all secrets are redacted."""
-    secrets = pl.DataFrame(
-        {
-            "secret_id": [0, 1, 2], "kind": ["unit" if mechanism else "path"] * 3,
-            "name": ["alpha", "beta", "gamma"],
-            "prior": [1e-6, 1e-6, 1e-4], "posterior": [1e-3, 1e-2, 1e-2], "bits": [19.93, 19.93, 13.29],
-            "provenance": ["test"] * 3,
-        },
-        schema_overrides={"secret_id": pl.UInt32},
-    )  # fmt: skip
+    secrets = frame_of(secret_id=[0, 1, 2], kind="unit" if mechanism else "path", name=["alpha", "beta", "gamma"],
+                       prior=[1e-6, 1e-6, 1e-4], posterior=[1e-3, 1e-2, 1e-2], bits=[19.93, 19.93, 13.29],
+                       provenance="test")  # fmt: skip
     if pairs is None:
         pairs = sorted({(i, 0) for i in range(8)} | {(i, 1) for i in range(5, 20)} | {(30, 2)})
     if not pairs:
         secrets = secrets.clear()
-    edges = pl.DataFrame(
-        {
-            "example_id": [p[0] for p in pairs],
-            "secret_id": [p[1] for p in pairs],
-            "reason": ["path"] * len(pairs),
-        },
-        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32, "reason": pl.String},
+    edges = frame_of(
+        example_id=[p[0] for p in pairs], secret_id=[p[1] for p in pairs], reason=["path"] * len(pairs)
     )
     roles = assign_roles(edges, n_examples=N, without_secret=without, held_back=back)
     weights = np.where(np.arange(N) < 8, 0.5, 1.0) * (roles == "certified").to_numpy()
@@ -109,24 +96,10 @@ def build(
         run=run, store=store, coverage={"files": 3},
         audits=(Audit(name="exposure", secrets=2, succeeded=1, note="greedy"),), code={"hush-secrets": "0"},
     )  # fmt: skip
-    return write_certificate(
-        directory,
-        facts,
-        bounds=bounds,
-        edges=edges,
-        secrets=secrets,
-        weights=weights,
-        model_dir=model,
-        earlier=earlier,
-        redacted=pl.DataFrame(
-            [
-                (0, "credentials", "creds/x", 1e-10, 3, "rules"),
-                (1, "literals", "names/1", 1e-6, 2, "literals"),
-            ],
-            schema=REDACTED,
-            orient="row",
-        ),
-    )
+    rows = [(0, "credentials", "creds/x", 1e-10, 3, "rules"), (1, "literals", "names/1", 1e-6, 2, "literals")]
+    redacted = pl.DataFrame(rows, schema=REDACTED, orient="row")
+    tables = {"bounds": bounds, "edges": edges, "secrets": secrets, "weights": weights, "redacted": redacted}
+    return write_certificate(directory, facts, **tables, model_dir=model, earlier=earlier)
 
 
 @pytest.fixture(scope="session")

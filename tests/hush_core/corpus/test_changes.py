@@ -1,7 +1,5 @@
 """Where a version differs: what is said to be equal stands in the text before, in one piece, where it is said."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,57 +1,50 @@
 """Pictures: PNGs of a readable size, the same bytes for the same tables, honest about what is left out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 from legible import drawn_pages, flaws
 from PIL import Image
 
 from hush_core import figures
+from hush_core.auditing.against_certificate import TABLE
+from hush_core.auditing.calibrated_loss import SCHEMA
 from hush_core.figures.canvas import drawing
 
 
 def secrets(count: int) -> pl.DataFrame:
     kinds = ("path", "credentials", "literals")
-    return pl.DataFrame(
-        {
-            "secret_id": np.arange(count, dtype=np.uint32),
-            "kind": [kinds[i % 3] for i in range(count)],
-            "name": [
-                f"creds/betterleaks.github-pat:{i:012x}" if i % 3 else "alpha$^{x" for i in range(count)
-            ],
-        }
+    return frame_of(
+        secret_id=np.arange(count),
+        kind=[kinds[i % 3] for i in range(count)],
+        name=[f"creds/betterleaks.github-pat:{i:012x}" if i % 3 else "alpha$^{x" for i in range(count)],
     )
 
 
 def certificate(count: int) -> pl.DataFrame:
     ratio = np.linspace(0.01, 1, count)
-    return pl.DataFrame(
-        {
-            "secret_id": np.arange(count, dtype=np.uint32),
-            "prior": np.full(count, 1e-10),
-            "posterior": np.full(count, 1e-4),
-            "bound": ratio * 1e-4,
-        }
+    return frame_of(
+        secret_id=np.arange(count),
+        prior=np.full(count, 1e-10),
+        posterior=np.full(count, 1e-4),
+        bound=ratio * 1e-4,
     )
 
 
 def exposed(count: int, bits: float) -> pl.DataFrame:
     names = secrets(count)["name"]
-    return pl.DataFrame(
-        {
-            "secret_id": np.arange(count, dtype=np.uint32),
-            "name": names,
-            "alternatives": np.full(count, 1000, dtype=np.uint32),
-            "rank": np.ones(count, dtype=np.uint32),
-            "exposure_bits": np.full(count, bits),
-            "extracted": np.arange(count) % 2 == 0,
-            "contexts": np.ones(count, dtype=np.uint32),
-        }
+    return frame_of(
+        secret_id=np.arange(count),
+        name=names,
+        alternatives=np.full(count, 1000),
+        rank=np.ones(count),
+        exposure_bits=np.full(count, bits),
+        extracted=np.arange(count) % 2 == 0,
+        contexts=np.ones(count),
     )
 
 
@@ -212,3 +205,162 @@ def test_nothing_is_written_where_drawing_fails(tmp_path):
     with pytest.raises(pl.exceptions.ColumnNotFoundError):
         figures.exposure(pl.DataFrame({"secret_id": [1]}), None, tmp_path / "a.png")
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def audited(count, *, attacked=True):
+    rows = {name: [None] * count for name in TABLE} | {
+        "secret_id": range(count), "name": [f"canary$^{{{i}" for i in range(count)], "prior": [1e-10] * count,
+        "certified": np.geomspace(1e-6, 1e-3, count), "certified_lower": [None] * count,
+        "every_step": np.geomspace(9e-7, 9e-4, count),
+    }  # fmt: skip
+    if attacked:
+        rows |= {
+            "written": np.geomspace(1e-30, 1e-2, count), "written_lower": [1e-9] * count,
+            "written_upper": [0.95] * count, "exposure_bits": [3.0] * count, "exposure_lower": [2.0] * count,
+            "exposure_upper": [5.0] * count, "start_bits": [1.0] * count, "allowed_bits": [6.0] * count,
+            "ceiling_bits": [10.0] * count, "ranked_evidence": [0.0] * count,
+        }  # fmt: skip
+    return pl.DataFrame(rows, schema=TABLE, strict=False)
+
+
+def losses(count, shift):
+    rng = np.random.default_rng(0)
+    columns = (range(count), [20] * count, rng.normal(-60, 5, count), rng.normal(shift, 5, count))
+    return pl.DataFrame(dict(zip(SCHEMA, columns, strict=True)), schema=SCHEMA)
+
+
+CURVES = pl.DataFrame(
+    {"samples": [1, 1, 4, 4], "false_positive_rate": [0.0, 1, 0, 1], "true_positive_rate": [0.1, 1, 0.5, 1]}
+)
+
+DRAWN = {
+    "attacked": lambda path: figures.audit_against_certificate(audited(5), path),
+    "many": lambda path: figures.audit_against_certificate(audited(60), path),
+    "not attacked": lambda path: figures.audit_against_certificate(audited(3, attacked=False), path),
+    "at risk": lambda path: figures.samples_at_risk(losses(30, -40), losses(20, 0), path),
+    "curves": lambda path: figures.inference_curves(CURVES, path),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_picture_is_drawn_the_same_twice(name, tmp_path):
+    one, two = (DRAWN[name](tmp_path / f"{n}.png").read_bytes() for n in "ab")
+    assert one == two and len(one) > 5000
+
+
+def test_what_leaks_is_shown_first(tmp_path, monkeypatch):
+    named = []
+    monkeypatch.setattr(
+        "hush_core.figures.audit.name_rows", lambda axes, rows: named.append(rows["name"].to_list())
+    )
+    figures.audit_against_certificate(audited(60), tmp_path / "a.png")
+    assert named[0][0] == "canary$^{59" and len(named[0]) == figures.MOST_ROWS
+
+
+def tables(count: int, kinds=("path", "credentials"), name="creds/betterleaks.github-pat:{:012x}"):
+    """Secret j stands in the first 200/(j+1) examples; the last of many in none."""
+    pairs = sorted((e, j) for j in range(count) for e in range(200 // (j + 1)))
+    edges = pl.DataFrame(pairs, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
+    secrets = frame_of(
+        secret_id=range(count),
+        kind=[kinds[j % len(kinds)] for j in range(count)],
+        name=[name.format(j) for j in range(count)],
+    )
+    return edges, secrets
+
+
+GRAPHS = {
+    "three": tables(3),
+    "many": tables(500),
+    "one": tables(1),
+    "none": tables(0),
+    "one kind": tables(30, kinds=("path",)),
+    "nine kinds": tables(40, kinds=[f"k$^{{{i}" for i in range(9)]),
+    "formulas": tables(14, name="al$ph_a^{{{}$"),
+    "long names": tables(14, name="{:04}" + "x" * 500),
+    "no edge": (tables(4)[0].clear(), tables(4)[1]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tables", GRAPHS.values(), ids=GRAPHS.keys())
+@pytest.mark.filterwarnings("error")
+def test_it_is_drawn_the_same_twice_whatever_the_order(tables, tmp_path):
+    edges, secrets = tables
+    first = figures.secret_graph(edges, secrets, tmp_path / "a.png")
+    assert first == tmp_path / "a.png"
+    second = figures.secret_graph(edges.reverse(), secrets.reverse(), tmp_path / "b.png")
+    assert first.read_bytes() == second.read_bytes()
+    with Image.open(first) as image:
+        assert image.format == "PNG" and image.width == 960 and 400 <= image.height <= 1200
+
+
+def test_marks_bars_and_shares_are_those_of_the_tables(tmp_path, drawn):
+    edges, secrets = tables(500)
+    figures.secret_graph(edges, secrets, tmp_path / "a.png")
+    top, bottom = drawn[0].subfigs
+    left, right = top.axes
+    sizes = [200 // (j + 1) for j in range(500)]
+    lines = [line for line in left.get_lines() if line.get_label() != "several kinds there"]
+    marks = sorted((int(y) for line in lines for y in line.get_ydata()), reverse=True)
+    assert marks == [n for n in sizes if n] and "300 more in no example" in left.get_xlabel()
+    assert left.get_yscale() == left.get_xscale() == "log"
+    told = {t.get_text() for t in left.get_legend().get_texts()}
+    assert told == {"path (100)", "credentials (100)", "several kinds there"}
+    (rings,) = set(left.get_lines()) - set(lines)
+    hidden = {(x, y) for line in lines for x, y in zip(*line.get_data(), strict=True)}
+    assert set(zip(*rings.get_data(), strict=True)) < hidden
+    by_example = edges.group_by("example_id").len()["len"].to_numpy()
+    widths = [int(bar.get_width()) for bar in right.patches]
+    assert widths[:3] == [(by_example == 1).sum(), (by_example == 2).sum(), np.isin(by_example, (3, 4)).sum()]
+    assert sum(widths) == 200
+    (matrix,) = bottom.axes
+    cells = [text.get_text() for text in matrix.texts]
+    assert len(cells) == 144 and cells[0] == "–"
+    assert cells[1] == "50" and cells[12] == "100"  # secret 2 is half of secret 1 and wholly inside it
+    assert matrix.get_yticklabels()[0].get_text() == "1  creds/github-pat:000000"
+
+
+def test_secrets_apart_share_nothing(tmp_path, drawn):
+    edges = frame_of(example_id=[0, 1], secret_id=[0, 1])
+    figures.secret_graph(edges, tables(2)[1], tmp_path / "a.png")
+    assert [t.get_text() for t in drawn[0].subfigs[1].axes[0].texts] == ["–", "·", "·", "–"]
+
+
+LOSSES = pl.DataFrame(
+    [(n, step / 4, 3.0 + n / 10 - step / 10) for n in range(3) for step in range(1, 5 - 2 * (n == 2))],
+    schema=["number", "share", "loss"],
+    orient="row",
+)
+
+
+def points(best):
+    return pl.DataFrame(
+        {
+            "number": [0, 1, 2, 3],
+            "state": ["done", "done", "stopped", "refused"],
+            "noise_per_step": [0.01, 0.1, 0.5, None],
+            "loss": [2.6, 2.7, None, None],
+            "own": [True, False, False, False],
+            "recommended": [n == best for n in range(4)],
+        }
+    )
+
+
+def test_the_picture_is_a_function_of_its_tables(tmp_path):
+    first, again, other = (
+        figures.rehearsed(points(best), LOSSES, tmp_path / f"{name}.png", unit="byte").read_bytes()
+        for name, best in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert first == again != other
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.width == 960
+
+
+def test_nothing_played_is_a_picture_too(tmp_path):
+    none = points(-1).with_columns(noise_per_step=pl.lit(None, pl.Float64), loss=pl.lit(None, pl.Float64))
+    empty = LOSSES.clear()
+    figures.rehearsed(none, empty, tmp_path / "a.png", unit="byte")
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.width == 960

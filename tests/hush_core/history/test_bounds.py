@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 
 from hush_core.accounting import (
     Participation,
@@ -33,10 +34,8 @@ def graph():
     """Secret j has the j + 1 examples from 10j on; another prior and target each."""
     pairs = [(10 * j + i, j) for j in range(4) for i in range(j + 1)]
     edges = pl.DataFrame(pairs, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
-    secrets = pl.DataFrame({
-        "secret_id": pl.Series(range(4), dtype=pl.UInt32), "name": list("abcd"),
-        "prior": [1e-6, 1e-5, 1e-4, 1e-6], "posterior": [1e-3, 1e-3, 1e-2, 1e-2],
-    })  # fmt: skip
+    secrets = frame_of(secret_id=range(4), name=list("abcd"), prior=[1e-6, 1e-5, 1e-4, 1e-6],
+                       posterior=[1e-3, 1e-3, 1e-2, 1e-2])  # fmt: skip
     return edges, np.linspace(0.02, 0.2, N), secrets
 
 

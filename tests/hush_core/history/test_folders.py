@@ -1,7 +1,5 @@
 """Copies of a store, a restored backup, two processes at once, kills amid a note: no run is lost for the count."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
@@ -9,6 +7,7 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 
 from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunRecord, RunText
@@ -19,9 +18,7 @@ from tasks.runtime.store import Store
 
 KEY_A, KEY_B, KEY_C = "a" * 64, "b" * 64, "c" * 64
 NAMES, OTHERS = (tuple(("path", name) for name in names) for names in (("alpha", "beta", "gamma"), "xyz"))
-EDGES = pl.DataFrame(
-    {"example_id": range(3), "secret_id": range(3)}, schema_overrides={"secret_id": pl.UInt32}
-)
+EDGES = frame_of(example_id=range(3), secret_id=range(3))
 
 
 @pytest.fixture

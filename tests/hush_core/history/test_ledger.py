@@ -1,7 +1,5 @@
 """The ledger never forgets a release, and never lets out more than were certified."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Who trained on what before: counted by text and by name, whatever was renamed, and never forgotten."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -54,6 +52,152 @@ def released(store, run, what, releases=1):
 
 
 ONE = text(b"a", b"b", b"c", b"plain")
+MODULE = b"".join(b"def order_%d(book, price):\n    return book.place(%d, price * %d)\n" % (n, n, n * 7)
+                  for n in range(40))  # fmt: skip
+"""Some 2,500 bytes of a file that is a secret."""
+
+
+def in_pieces(content, size=256):
+    return [content[at : at + size] for at in range(0, len(content), size)]
+
+
+def all_of(*pieces, name, target=1e-3, **more):
+    return text(
+        *pieces, names=(("path", name),), edges=[(n, 0) for n in range(len(pieces))], target=target, **more
+    )
+
+
+MOVED = {"names": NAMES[:2], "edges": ((0, 0), (1, 1))}
+"""Of ONE's texts `c` is no secret's any more, and stands there still."""
+
+
+def cut(*pieces, tagged=(), names=(), plain=(), files=None):
+    """A run whose examples are `pieces`; `tagged`: (example, secret)."""
+    frame = pl.DataFrame(list(tagged), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
+    rows = [(n, kind, name, 1e-6, 1e-3) for n, (kind, name) in enumerate(names)]
+    secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
+    rates = np.where(np.isin(np.arange(len(pieces)), [example for example, _ in tagged]), 0.5, 0.0)
+    bare = np.isin(np.arange(len(pieces)), plain)
+    return RunText(
+        list(pieces), rates, frame, secrets, 2.0, 9, "settings",
+        without_noise=[pieces[n] for n in plain], files=files or ["f"] * len(pieces), plain=bare,
+    )  # fmt: skip
+
+
+ALPHA = (("path", "alpha"),)
+LATE = ("literals", "names/1:0123456789ab")
+
+
+TOKEN = b"ghp_q8Zx2LmN5tRw7Kp0VbYc"
+
+
+def places(*rows):
+    kinds = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
+    return pl.DataFrame(list(rows), schema=kinds, orient="row")
+
+
+LICENCE = b"".join(b"Licence clause %d: redistribution is permitted provided that.\n" % n for n in range(9))
+LINES = [f"def compute_{name}(argument): return {name}" for name in ("margin", "spread", "volume", "orders")]
+ADDED = {"names": (*NAMES, ("path", "added"))}
+VALUE = {"names": (("literals", "l/1:00112233aabb"),), "edges": ((0, 0),)}
+FOUND = {"names": (("credentials", "c/github-pat:00112233aabb"),), "edges": ((0, 0),)}
+FILE = {"names": (("path", "late"),), "edges": ((0, 0),)}
+TAGGED = {"edges": ((0, 0),)}
+PLAIN = b"import pandas; return compute_margin(argument) + compute_spread(volume)"
+
+
+def imported():
+    """A file and those that import it: what these are tagged for is not their own text."""
+    before = all_of(b"kept", *in_pieces(MODULE), name="alpha")
+    reasons = pl.Series("reason", ["path", *["propagated:import"] * len(in_pieces(MODULE))])
+    return replace(before, edges=before.edges.with_columns(reasons))
+
+
+def edited(*values, plain=PLAIN):
+    return text(*values, **FILE, without_noise=[plain])
+
+
+WORDS = places((0, 0, 0, 21))
+HALF_KNOWN = text(b"secretword-otherword9", **VALUE, occurrences=WORDS, without_noise=[b"otherword9"])
+UNKNOWN = text(b"a", **TAGGED, without_noise=[b"x secretword-otherword9", b"otherword9"])
+LATER = cut(b"of al", b"pha x the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
+WHOLE = (b"of al", b"pha x the token 77 end")
+PLACE = places((0, 0, 4, 4 + len(TOKEN)))
+EARLIER = {
+    "only secrets that a batch could hold are trained on":
+        ([text(b"a", b"b", b"c", b"plain", rates=[0.5, 0.0, 0.5, 1.0])], ONE, "counts", [1, 0, 1]),
+    "by name where all text has changed: of a keyed name the digest counts, as rules, lines and entries move":
+        ([ONE], text(b"x", b"y", b"z", names=(("path", "alpha"), ("literals", "tokens/9:0123456789ab"),
+                                              ("rare_words", "rare/ba9876543210"))), "counts", [1, 1, 1]),
+    "other names and other text":
+        ([ONE], text(b"x", b"y", b"z", names=(("path", "beta"), ("codeowners", "alpha"),
+                                              ("credentials", "creds/rule:0123456789ac"))), "counts", [0, 0, 0]),
+    "by text where all names have changed: the earlier run drew it, tagged or not":
+        ([ONE], text(b"new", b"a", b"plain", names=(("path", "beta"), ("path", "gamma"), ("path", "delta"))),
+         "counts", [0, 1, 1]),
+    "a licence before each file, tagged or not, tells no secret from another":
+        ([text(LICENCE + b"a", LICENCE + b"plain", names=NAMES[:1], **TAGGED)],
+         all_of(b"\n" + LICENCE + b"b", name="new"), "counts", [0]),
+    "a second credential beside the first is not taken for it":
+        ([text(MODULE[:900], names=NAMES[1:2], **TAGGED)],
+         text(b"TOKEN = 1" + MODULE[:900], names=NAMES[2:3], **TAGGED), "counts", [0]),
+    "text that was trained without noise before an entry named it":
+        ([text(b"a", **TAGGED, without_noise=[b"plain", b"more"])],
+         text(b"a", b"b", b"c", b"plain", **ADDED, edges=((0, 0), (1, 1), (2, 2), (3, 3))),
+         "bare", [False, False, False, True]),
+    "such text is no draw of its secret":
+        ([text(b"a", **TAGGED, without_noise=[b"plain", b"more"])],
+         text(b"a", b"b", b"c", b"plain", **ADDED, edges=((0, 0), (1, 1), (2, 2), (3, 3))), "counts", [1, 0, 0, 0]),
+    "of 40 copies of a licence one is a secret: the others, without noise, say nothing of it":
+        ([text(b"licence", **TAGGED, without_noise=[b"licence"] * 39)], text(*[b"licence"] * 40, **TAGGED),
+         "bare", [False] * 3),
+    "a copy of weight 0 that was tagged was no other":
+        ([text(b"y", rates=[0.0], edges=((0, 1),), without_noise=[b"y"])], text(b"y", edges=((0, 1),)),
+         "bare", [False] * 3),
+    "a further copy of it that is tagged since was used":
+        ([text(b"y", rates=[0.0], edges=((0, 1),), without_noise=[b"y"])], text(b"y", b"y", edges=((0, 1), (1, 1))),
+         "bare", [False, True, False]),
+    "of equal texts one was tagged and one trained on plainly; now two secrets tag them: it was of either":
+        ([text(b"x", **TAGGED, without_noise=[b"x"])], text(b"x", b"x", edges=((0, 0), (1, 1))),
+         "bare", [True, True, False]),
+    "an importer that is none any more is not let go":
+        ([imported()], text(b"kept", names=NAMES[:1], **TAGGED, without_noise=in_pieces(MODULE)), "bare", [False]),
+    "a text that was untagged too when it was protected is no secret's":
+        ([text(b"a", b"b", b"licence", b"licence", names=NAMES[:2], edges=((0, 0), (1, 1), (2, 0)))],
+         text(b"a", b"b", b"licence", b"licence", without_noise=[b"licence"], **MOVED), "bare", [False] * 2),
+    "a value that came with an edit":
+        ([cut(b"of al", b"pha x the end", tagged=[(0, 0)], names=ALPHA, plain=[1])], LATER, "bare", [False] * 2),
+    "a value in a file of which nothing was used without noise":
+        ([cut(*WHOLE, tagged=[(0, 0)], names=ALPHA)], LATER, "bare", [False] * 2),
+    "a value that stood over two files":
+        ([cut(*WHOLE, tagged=[(0, 0)], names=ALPHA, plain=[1], files=["f", "g"])], LATER, "bare", [False] * 2),
+    "a value that a run named is not taken for one that it did not know: a copy that no search found":
+        ([text(b"k = " + TOKEN, **FOUND, without_noise=[TOKEN], occurrences=PLACE)],
+         text(b"k = " + TOKEN, **FOUND, occurrences=PLACE), "bare", [False]),
+    "one run knew the value and used one word of it, the next did not know it and used all":
+        ([HALF_KNOWN, UNKNOWN], text(b"secretword-otherword9", **VALUE, occurrences=WORDS), "bare", [True]),
+    "the same in the other order":
+        ([UNKNOWN, HALF_KNOWN], text(b"secretword-otherword9", **VALUE, occurrences=WORDS), "bare", [True]),
+    "a whole file that is named late and was edited is found by what stands nowhere else":
+        ([text(b"a", **TAGGED, without_noise=["\n".join(LINES).encode()])],
+         text("\n".join([*LINES[:3], "EDITED = 1"]).encode(), **FILE), "bare", [True]),
+    "a new file that shares words with text that is untagged still":
+        ([text(b"a", **TAGGED, without_noise=[PLAIN])], edited(b"compute_margin compute_spread pandas"),
+         "bare", [False]),
+    "a new file with two words of text that is gone":
+        ([text(b"a", **TAGGED, without_noise=[PLAIN])],
+         edited(b"pandas and a volume of other words",
+                plain=PLAIN.replace(b"pandas", b"").replace(b"volume", b"")), "bare", [False]),
+}  # fmt: skip
+"""(What earlier runs trained on, what a run is given now, and which number of what it counts of them)."""
+
+
+@pytest.mark.parametrize("case", EARLIER)
+def test_what_a_run_counts_of_earlier_ones(store, case):
+    before, now, what, wanted = EARLIER[case]
+    for run, trained in zip((KEY_A, KEY_B), before, strict=False):
+        released(store, run, trained)
+    assert getattr(history(store).earlier(KEY_C, now), what).tolist() == wanted
 
 
 def counts(store, run, what):
@@ -94,11 +238,6 @@ def test_a_run_that_released_nothing_does_not_count(store):
     released(store, KEY_A, ONE, releases=0)
     history(store).note(KEY_B, ONE)
     assert counts(store, KEY_C, ONE) == [0, 0, 0]
-
-
-def test_only_secrets_that_a_batch_could_hold_are_trained_on(store):
-    released(store, KEY_A, text(b"a", b"b", b"c", b"plain", rates=[0.5, 0.0, 0.5, 1.0]))
-    assert counts(store, KEY_B, ONE) == [1, 0, 1]
 
 
 def profiles(store, run, what):
@@ -150,31 +289,17 @@ def test_copies_of_a_text_are_as_many_chances(store):
 
 
 def test_copies_that_no_entry_names_are_no_secrets(store):
-    """A licence in 40 files, one of which is a secret: the other 39 say nothing of it, with noise or without."""
-    many = [b"licence"] * 40
-    released(store, KEY_A, text(*many, edges=((0, 0),)))
-    _, rows = profiles(store, KEY_B, text(*many, edges=((0, 0),)))
-    assert rows == [(0, 0, 1, 0.5)]
-    released(store, KEY_B, text(b"licence", edges=((0, 0),), without_noise=[b"licence"] * 39))
-    assert not history(store).earlier(KEY_C, text(*many, edges=((0, 0),))).bare.any()
+    """A licence in 40 files, one of which is a secret: the other 39 say nothing of it."""
+    many = text(*[b"licence"] * 40, edges=((0, 0),))
+    released(store, KEY_A, many)
+    assert profiles(store, KEY_B, many)[1] == [(0, 0, 1, 0.5)]
 
 
-def test_a_copy_that_was_tagged_since_counts_and_one_of_weight_0_was_no_other(store):
+def test_a_copy_that_was_tagged_since_counts(store):
     """Three copies drawn, one of them tagged; now two are: as many as are missing, by their rates."""
     released(store, KEY_A, text(b"x", b"x", b"x", rates=[0.25, 0.5, 0.75], edges=((0, 0),)))
     _, rows = profiles(store, KEY_B, text(b"x", b"x", b"x", edges=((0, 0), (1, 0))))
     assert rows == [(0, 0, 2, 1 - (0.75 * 0.25) ** 0.5)]
-    never = text(b"y", rates=[0.0], edges=((0, 1),), without_noise=[b"y"])
-    released(store, KEY_B, never)
-    assert not history(store).earlier(KEY_C, text(b"y", edges=((0, 1),))).bare.any()
-    assert history(store).earlier(KEY_C, text(b"y", b"y", edges=((0, 1), (1, 1)))).bare.tolist()[1]
-
-
-def test_a_copy_of_two_secrets_that_one_of_them_had_before_is_missing_for_the_other(store):
-    """Equal texts, one tagged, one trained on plainly; now two secrets tag them: the plain one was of either."""
-    released(store, KEY_A, text(b"x", edges=((0, 0),), without_noise=[b"x"]))
-    earlier = history(store).earlier(KEY_B, text(b"x", b"x", edges=((0, 0), (1, 1))))
-    assert earlier.bare.tolist() == [True, True, False]
 
 
 def test_what_was_found_by_its_text_is_not_forgotten_when_the_text_changes(store):
@@ -243,32 +368,6 @@ def test_a_job_that_has_begun_is_planned_by_what_it_counted_then(store):
     assert history(store).before("nightly") == "then" and history(store).before("other") is None
 
 
-def test_text_that_was_trained_without_noise_before_an_entry_named_it_is_told(store):
-    bare = text(b"a", edges=((0, 0),), without_noise=[b"plain", b"more"])
-    released(store, KEY_A, bare)
-    more = (*NAMES, ("path", "added"))
-    edges = ((0, 0), (1, 1), (2, 2), (3, 3))
-    earlier = history(store).earlier(KEY_B, text(b"a", b"b", b"c", b"plain", names=more, edges=edges))
-    assert earlier.bare.tolist() == [False, False, False, True]
-    assert earlier.counts.tolist() == [1, 0, 0, 0]
-
-
-def test_by_name_where_all_text_has_changed(store):
-    """Another commit cuts other chunks. Of a keyed name the digest counts: rules, lines and entries move."""
-    released(store, KEY_A, ONE)
-    renamed = (("path", "alpha"), ("literals", "tokens/9:0123456789ab"), ("rare_words", "rare/ba9876543210"))
-    assert counts(store, KEY_B, text(b"x", b"y", b"z", names=renamed)) == [1, 1, 1]
-    others = (("path", "beta"), ("codeowners", "alpha"), ("credentials", "creds/rule:0123456789ac"))
-    assert counts(store, KEY_B, text(b"x", b"y", b"z", names=others)) == [0, 0, 0]
-
-
-def test_by_text_where_all_names_have_changed(store):
-    """An entry that was renamed, or added since: the earlier run drew its text, tagged or not."""
-    released(store, KEY_A, ONE)
-    fresh = (("path", "beta"), ("path", "gamma"), ("path", "delta"))
-    assert counts(store, KEY_B, text(b"new", b"a", b"plain", names=fresh)) == [0, 1, 1]
-
-
 def test_what_a_run_named_is_kept_when_it_goes_on_under_other_names(store):
     released(store, KEY_A, ONE)
     released(store, KEY_A, text(b"a", b"b", b"c", names=(("path", "x"), ("path", "y"), ("path", "z"))))
@@ -316,21 +415,6 @@ def test_a_run_whose_note_was_deleted_is_one_that_does_not_say_whose_text_it_saw
     assert history(store).earlier("d" * 64, ONE).unknown == 0 and counts(store, KEY_B, ONE) == [1, 1, 1]
 
 
-MODULE = b"".join(b"def order_%d(book, price):\n    return book.place(%d, price * %d)\n" % (n, n, n * 7)
-                  for n in range(40))  # fmt: skip
-"""Some 2,500 bytes of a file that is a secret."""
-
-
-def in_pieces(content, size=256):
-    return [content[at : at + size] for at in range(0, len(content), size)]
-
-
-def all_of(*pieces, name, target=1e-3, **more):
-    return text(
-        *pieces, names=(("path", name),), edges=[(n, 0) for n in range(len(pieces))], target=target, **more
-    )
-
-
 def test_renaming_an_entry_and_one_line_break_before_its_file_hide_no_run(store):
     """No name and no chunk is what it was; nor where the file is cut by another chunk_bytes."""
     released(store, KEY_A, all_of(*in_pieces(MODULE), name="alpha"))
@@ -344,15 +428,6 @@ def test_renaming_an_entry_and_one_line_break_before_its_file_hide_no_run(store)
             )
     other = MODULE.replace(b"order", b"quote").replace(b"book", b"feed").replace(b"price", b"level")
     assert history(store).earlier(KEY_B, all_of(*in_pieces(other), name="gamma")).counts.tolist() == [0]
-
-
-def test_what_stands_in_untagged_text_too_tells_no_secret_from_another(store):
-    """A licence before each file, tagged or not."""
-    licence = b"".join(
-        b"Licence clause %d: redistribution is permitted provided that.\n" % n for n in range(9)
-    )
-    released(store, KEY_A, text(licence + b"a", licence + b"plain", names=NAMES[:1], edges=((0, 0),)))
-    assert counts(store, KEY_B, all_of(b"\n" + licence + b"b", name="new")) == [0]
 
 
 @pytest.mark.parametrize("kind", ["path", "folder_of_another_package"])
@@ -374,23 +449,6 @@ def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found
     assert gone.bare.tolist() == [True] and not gone.let_go.height, "nor does its end give the bound back"
 
 
-def test_an_importer_or_a_copy_that_is_none_any_more_is_not_let_go(store):
-    """They come and go with edits of others; what they are tagged for is not their own text."""
-    reasons = pl.Series("reason", ["path", *["propagated:import"] * len(in_pieces(MODULE))])
-    before = all_of(b"kept", *in_pieces(MODULE), name="alpha")
-    released(store, KEY_A, replace(before, edges=before.edges.with_columns(reasons)))
-    now = text(b"kept", names=NAMES[:1], edges=((0, 0),), without_noise=in_pieces(MODULE))
-    assert not history(store).earlier(KEY_B, now).bare.any()
-
-
-def test_the_text_around_a_value_takes_no_value_for_another(store):
-    """A second credential beside the first, in a chunk that is a new one for it."""
-    first = text(MODULE[:900], names=NAMES[1:2], edges=((0, 0),))
-    released(store, KEY_A, first)
-    second = text(b"TOKEN = 1" + MODULE[:900], names=NAMES[2:3], edges=((0, 0),))
-    assert history(store).earlier(KEY_B, second).counts.tolist() == [0]
-
-
 def test_a_record_without_passages_is_read(store):
     """As the hush before this one left it."""
     released(store, KEY_A, ONE)
@@ -400,10 +458,6 @@ def test_a_record_without_passages_is_read(store):
     (folder / "run.json").write_text(json.dumps(facts | {"form": 5}))
     (folder / "passages.parquet").unlink()
     assert counts(store, KEY_B, ONE) == [1, 1, 1]
-
-
-MOVED = {"names": NAMES[:2], "edges": ((0, 0), (1, 1))}
-"""Of ONE's texts `c` is no secret's any more, and stands there still."""
 
 
 @pytest.mark.parametrize(
@@ -424,14 +478,6 @@ def test_text_that_an_earlier_run_protected_and_that_is_used_untagged_now_ends_t
     counted = [2, 1, 1, 1] if bare else [2, 1, 2, 1]
     assert not gone.let_go.height and gone.profiles["examples"].to_list() == counted
     assert gone.bare.tolist() == [bare, False], "what was drawn is counted by now"
-
-
-def test_a_text_that_was_untagged_too_when_it_was_protected_is_no_secrets(store):
-    """A licence in a file of alpha and in others: what the others are used for says nothing of alpha."""
-    licence = text(b"a", b"b", b"licence", b"licence", names=NAMES[:2], edges=((0, 0), (1, 1), (2, 0)))
-    released(store, KEY_A, licence)
-    now = text(b"a", b"b", b"licence", b"licence", without_noise=[b"licence"], **MOVED)
-    assert not history(store).earlier(KEY_B, now).bare.any()
 
 
 def _plain(name):
@@ -479,23 +525,6 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     )
 
 
-def cut(*pieces, tagged=(), names=(), plain=(), files=None):
-    """A run whose examples are `pieces`; `tagged`: (example, secret)."""
-    frame = pl.DataFrame(list(tagged), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
-    rows = [(n, kind, name, 1e-6, 1e-3) for n, (kind, name) in enumerate(names)]
-    secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
-    rates = np.where(np.isin(np.arange(len(pieces)), [example for example, _ in tagged]), 0.5, 0.0)
-    bare = np.isin(np.arange(len(pieces)), plain)
-    return RunText(
-        list(pieces), rates, frame, secrets, 2.0, 9, "settings",
-        without_noise=[pieces[n] for n in plain], files=files or ["f"] * len(pieces), plain=bare,
-    )  # fmt: skip
-
-
-ALPHA = (("path", "alpha"),)
-LATE = ("literals", "names/1:0123456789ab")
-
-
 def test_a_value_named_late_in_a_file_that_was_learned_without_noise_is_bare_though_its_chunks_are_others(
     store,
 ):
@@ -509,20 +538,6 @@ def test_a_value_named_late_in_a_file_that_was_learned_without_noise_is_bare_tho
     # the file is edited since: what was found is noted by name, so that it stays found
     edited = cut(b"of al", b"pha y the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
     assert history(store).earlier(KEY_B, edited).bare.tolist() == [False, True]
-
-
-@pytest.mark.parametrize(
-    "pieces, files, plain",
-    [
-        ((b"of al", b"pha x the end",), None, [1]),  # the value came with an edit
-        ((b"of al", b"pha x the token 77 end"), None, []),  # nothing of the file was used without noise
-        ((b"of al", b"pha x the token 77 end"), ["f", "g"], [1]),  # it stood in two files
-    ],
-)  # fmt: skip
-def test_a_value_that_came_since_or_in_a_file_that_no_run_used_bare_is_not(store, pieces, files, plain):
-    released(store, KEY_A, cut(*pieces, tagged=[(0, 0)], names=ALPHA, plain=plain, files=files))
-    now = cut(b"of al", b"pha x the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
-    assert history(store).earlier(KEY_B, now).bare.tolist() == [False, False]
 
 
 def test_the_models_that_runs_ended_in_are_known_in_their_order(store):
@@ -597,14 +612,6 @@ def test_the_model_of_a_run_without_rounds_holds_the_releases_of_the_one_that_it
     assert sorted(history(store).models()) == sorted([(first, "1" * 64), (first, KEY_B), ("", KEY_C)])
 
 
-TOKEN = b"ghp_q8Zx2LmN5tRw7Kp0VbYc"
-
-
-def places(*rows):
-    kinds = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
-    return pl.DataFrame(list(rows), schema=kinds, orient="row")
-
-
 def test_a_value_named_late_in_a_file_that_was_edited_since_was_learned_without_noise(store):
     """Its words stood in text that was used so; another value beside the same words is new."""
     released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[b"# settings\nkey = " + TOKEN + b"\n"]))
@@ -622,14 +629,6 @@ def test_a_value_named_late_in_a_file_that_was_edited_since_was_learned_without_
     assert history(store).earlier(KEY_B, again).bare.tolist() == [True], "the next edit hides nothing"
 
 
-def test_a_value_that_a_run_named_is_not_taken_for_one_that_it_did_not_know(store):
-    """A copy that no search found is not covered, as ever."""
-    named = {"names": (("credentials", "c/github-pat:00112233aabb"),), "edges": ((0, 0),)}
-    place = places((0, 0, 4, 4 + len(TOKEN)))
-    released(store, KEY_A, text(b"k = " + TOKEN, **named, without_noise=[TOKEN], occurrences=place))
-    assert not history(store).earlier(KEY_B, text(b"k = " + TOKEN, **named, occurrences=place)).bare.any()
-
-
 def test_words_are_noted_by_the_first_run_that_used_them_and_count_for_all(store):
     """Half of the value in one run, half in another; neither notes what was noted before."""
     halves = [b"secretword", b"otherword9"]
@@ -641,24 +640,6 @@ def test_words_are_noted_by_the_first_run_that_used_them_and_count_for_all(store
     noted = [pl.read_parquet(store.root / "history" / run / "words.parquet").height for run in (KEY_A, KEY_B)]
     assert noted == [1, 1]
     assert history(store).earlier(KEY_C, both).bare.tolist() == [True]
-
-
-@pytest.mark.parametrize("first", [KEY_A, KEY_B])
-def test_a_word_counts_in_whatever_order_the_runs_are_read(store, first):
-    """One run knew the value, and used one of its words in other text; the next did not know it, and used all."""
-    second = KEY_B if first == KEY_A else KEY_A
-    value = {"names": (("literals", "l/1:00112233aabb"),), "edges": ((0, 0),)}
-    place = places((0, 0, 0, 21))
-    named = text(b"secretword-otherword9", **value, occurrences=place)
-    released(
-        store,
-        first,
-        text(b"secretword-otherword9", **value, occurrences=place, without_noise=[b"otherword9"]),
-    )
-    released(
-        store, second, text(b"a", edges=((0, 0),), without_noise=[b"x secretword-otherword9", b"otherword9"])
-    )
-    assert history(store).earlier(KEY_C, named).bare.tolist() == [True]
 
 
 def test_a_run_of_other_settings_stays_counted_when_its_secret_is_gone(store):
@@ -678,24 +659,3 @@ def test_a_run_of_other_settings_stays_counted_when_its_secret_is_gone(store):
     assert (alike.height, unlike.height) == (0, 1), "no product: somebody may have seen a model before"
     alone = text(b"c", names=three, **first)
     assert history(store).earlier(KEY_C, alone).runs.height == 0
-
-
-def test_whole_files_that_are_named_late_and_were_edited_are_found_by_what_stands_nowhere_else(store):
-    lines = [
-        f"def compute_{name}(argument): return {name}" for name in ("margin", "spread", "volume", "orders")
-    ]
-    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=["\n".join(lines).encode()]))
-    late = {"names": (("path", "late"),), "edges": ((0, 0),)}
-    edited = "\n".join([*lines[:3], "EDITED = 1"]).encode()
-    assert history(store).earlier(KEY_B, text(edited, **late)).bare.tolist() == [True]
-
-
-def test_a_new_file_that_shares_words_with_other_text_is_new(store):
-    """Words that stand in untagged text still are no secret's."""
-    plain = b"import pandas; return compute_margin(argument) + compute_spread(volume)"
-    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[plain]))
-    late = {"names": (("path", "late"),), "edges": ((0, 0),), "without_noise": [plain]}
-    assert not history(store).earlier(KEY_B, text(b"compute_margin compute_spread pandas", **late)).bare.any()
-    removed = {**late, "without_noise": [plain.replace(b"pandas", b"").replace(b"volume", b"")]}
-    new = text(b"pandas and a volume of other words", **removed)
-    assert not history(store).earlier(KEY_B, new).bare.any(), "two words may have come anew"

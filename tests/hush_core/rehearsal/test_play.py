@@ -1,16 +1,19 @@
-"""One plan played through: the run's own steps, fixed draws, stopped on the way, and never on a certified plan."""
+"""One plan played through, by stand-ins that are untagged; its order is the order of real runs."""
 
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
+from scipy.stats import spearmanr
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.rehearsal import Measured, play, played_plan
+from hush_core.rehearsal import Measured, cast, play, played_plan, untagged_texts
 from hush_core.training import byte_gpt, fit_private
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 8) for i in range(60)]
+
 MEASURED = [Measured("validation", TEXTS[50:], 1.0)]
 
 
@@ -76,3 +79,128 @@ def test_a_certified_plan_never_has_fixed_draws(tmp_path):
         )
     assert all(bool((p == before[name]).all()) for name, p in model.network.named_parameters())
     assert not list(tmp_path.iterdir())
+
+
+N, ROUNDS, BATCH = 160, 8, 8
+
+PLANS = ((0.2, 3e-2), (0.2, 1e-2), (0.2, 1e-4), (300.0, 0.3))
+
+"""(noise multiplier, learning rate), from the best to the worst; the gaps are far larger than the draws' luck."""
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """(texts, edges): every second example is tagged; all are of one kind."""
+    chance = np.random.default_rng(3)
+    words = [b"abab", b"bcbc", b"caca"]
+    texts = [b"".join(chance.choice(words, size=4)) for _ in range(N)]
+    ids = list(range(0, N, 2))
+    return texts, pl.DataFrame({"example_id": ids, "secret_id": [0] * len(ids)})
+
+
+def fresh():
+    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 20)
+
+
+@pytest.mark.slow
+def test_predictions_rank_plans_as_the_real_runs_do(corpus, tmp_path):
+    texts, edges = corpus
+    made = cast(edges, n_examples=N, plain=False)
+    acting, measured = (untagged_texts(ids, texts, edges) for ids in (made.stand_ins, made.validation))
+    rates = np.zeros(N)
+    rates[::2] = BATCH / (N / 2)
+    tagged_apart = [texts[i] for i in range(1, N, 2)]
+    predicted, real = [], []
+    for place, (sigma, rate) in enumerate(PLANS):
+        settings = TrainConfig(rounds=ROUNDS, batch=BATCH, learning_rate=rate)
+        how = {"noise_multiplier": sigma, "rounds": ROUNDS, "expected_batch": BATCH, "clip_norm": 1.0}
+        acted = played_plan(rates, len(acting), **how)
+        done = play(
+            acted, acting, [Measured("all", measured, 1.0)], fresh(), settings, tmp_path / f"a{place}", seed=1
+        )
+        predicted.append(done.loss)
+        plan = ProtectionPlan(rates, sigma, ROUNDS, BATCH, 1.0, "best", pl.DataFrame())
+        fitted = fit_private(plan, texts, fresh(), settings, tmp_path / f"r{place}")
+        real.append(fitted.model.evaluate(tagged_apart, max_examples=N))
+    assert spearmanr(predicted, real).statistic == pytest.approx(1.0), (predicted, real)
+    assert spearmanr(predicted, range(len(PLANS))).statistic == pytest.approx(1.0), predicted
+
+
+EXAMPLES = 400
+
+RUN = {"noise_multiplier": 0.8, "rounds": 30, "clip_norm": 0.5}
+
+
+def graph(tagged):
+    return frame_of(example_id=tagged, secret_id=[0] * len(tagged), reason=["x"] * len(tagged))
+
+
+EDGES = graph(list(range(0, EXAMPLES, 4)))
+
+FILES = [f"file {i // 8}" for i in range(EXAMPLES)]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_roles_are_untagged_disjoint_and_leave_the_held_out_alone(plain):
+    made = cast(EDGES, n_examples=EXAMPLES, plain=plain, files=FILES, seed=3)
+    roles = [made.stand_ins, made.rest, made.validation, made.held_back]
+    everyone = np.concatenate(roles)
+    assert len(np.unique(everyone)) == len(everyone)
+    assert not set(everyone) & set(EDGES["example_id"])
+    untagged = np.setdiff1d(np.arange(EXAMPLES), EDGES["example_id"].to_numpy())
+    held_out = untagged[::20]
+    assert not set(everyone) & set(held_out) and len(everyone) == len(untagged) - len(held_out)
+    assert list(made.validation) == list(untagged[10::20]) and made.tagged_share == 0.25
+    if plain:
+        assert len(made.stand_ins) == 101 and len(made.held_back) == 11
+    else:
+        assert not len(made.rest) and not len(made.held_back)
+
+
+def test_a_plain_phase_shares_at_most_one_file_with_the_stand_ins():
+    made = cast(EDGES, n_examples=EXAMPLES, plain=True, files=FILES)
+    acting = {FILES[i] for i in [*made.stand_ins, *made.held_back]}
+    assert len(acting & {FILES[i] for i in made.rest}) <= 1
+    loose = cast(EDGES, n_examples=EXAMPLES, plain=True)
+    assert len({FILES[i] for i in loose.stand_ins} & {FILES[i] for i in loose.rest}) > 20
+
+
+def test_a_tagged_stand_in_is_refused_whatever_its_weight():
+    texts = [b"text %d" % i for i in range(EXAMPLES)]
+    made = cast(EDGES, n_examples=EXAMPLES, plain=False)
+    assert untagged_texts(made.stand_ins[:2], texts, EDGES) == [texts[i] for i in made.stand_ins[:2]]
+    slipped = np.append(made.stand_ins, 8)  # tagged; the program may well have given it weight 0
+    with pytest.raises(InputError, match="1 examples that hold a secret") as told:
+        untagged_texts(slipped, texts, EDGES)
+    assert "text 8" not in str(told.value)
+
+
+def test_too_few_untagged_examples_are_refused():
+    with pytest.raises(InputError, match="only 36 examples"):
+        cast(graph(list(range(360))), n_examples=EXAMPLES, plain=False)
+
+
+def test_with_enough_stand_ins_the_rates_are_the_runs_own():
+    rates = np.random.default_rng(1).choice([0.0, 0.02, 0.1], size=300)
+    plan = played_plan(rates, 350, expected_batch=round(rates.sum()), seed=5, **RUN)
+    assert sorted(plan.rates[plan.rates > 0]) == sorted(rates[rates > 0])
+    assert plan.noise_multiplier == RUN["noise_multiplier"] and plan.expected_batch == round(rates.sum())
+    assert not plan.certificates.height
+    other = played_plan(rates, 350, expected_batch=round(rates.sum()), seed=6, **RUN)
+    assert not np.array_equal(plan.rates, other.rates)
+
+
+@pytest.mark.parametrize(("count", "batch"), [(100, 24), (30, 24), (20, 24)])
+def test_with_fewer_the_batch_and_the_noise_of_a_step_are_kept(count, batch):
+    weights = np.random.default_rng(1).choice([0.05, 1.0], size=300)
+    rates = batch * weights / weights.sum()
+    plan = played_plan(rates, count, expected_batch=batch, **RUN)
+    wanted = min(batch, count)
+    assert plan.rates.max() <= 1 and plan.rates.sum() == pytest.approx(wanted)
+    assert plan.expected_batch == wanted
+    step = RUN["noise_multiplier"] / batch
+    assert plan.noise_multiplier / plan.expected_batch == pytest.approx(step)
+    if count == 100:  # nothing is cut off at 1: shape and share of the light ones are the run's
+        assert plan.rates.max() / plan.rates.min() == pytest.approx(20)
+        light = (plan.rates < plan.rates.max() / 2).mean()
+        assert light == pytest.approx((weights < 1).mean(), abs=0.02)

@@ -3,8 +3,6 @@
 End to end: git, detectors, propagation, layout, graph, held-out examples. Values differ in length.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import quopri

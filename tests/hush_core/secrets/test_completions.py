@@ -1,7 +1,5 @@
 """What of each example is learned: against a brute force over the bytes of every document, redaction included."""
 
-from __future__ import annotations
-
 import json
 import random
 import string

@@ -1,7 +1,5 @@
 """History mode, removed files, attribution by lines, and what the next run need not read again."""
 
-from __future__ import annotations
-
 import base64
 import stat
 from functools import partial

@@ -1,7 +1,5 @@
 """Repositories against the detectors: no code of theirs runs, their patterns and texts end."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
@@ -65,13 +63,13 @@ def test_no_detector_runs_what_a_repository_configures(make_repo, tmp_path):
     program.chmod(0o755)
     hooks = repo.path / ".git" / "hooks"
     hooks.mkdir(exist_ok=True)
-    for name in (
+    for name in [
         "post-index-change",
         "pre-commit",
         "post-checkout",
         "reference-transaction",
         "fsmonitor-watchman",
-    ):
+    ]:
         (hooks / name).write_bytes(program.read_bytes())
         (hooks / name).chmod(0o755)
     (tmp_path / "included").write_text(

@@ -1,7 +1,5 @@
 """No prior claims more than a value is worth: over 250 values with entropies by hand; drawn ones stay strong."""
 
-from __future__ import annotations
-
 import base64
 import codecs
 import gzip

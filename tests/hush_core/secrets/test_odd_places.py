@@ -1,7 +1,5 @@
 """Values in odd places: over the edge of an example, in one another, in names, in wide or numeric form."""
 
-from __future__ import annotations
-
 import json
 import random
 import string

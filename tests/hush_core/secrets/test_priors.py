@@ -1,7 +1,5 @@
 """Priors err upwards: whatever a person could have chosen is weak, machine-made tokens are not."""
 
-from __future__ import annotations
-
 import base64
 import math
 import random

@@ -1,7 +1,5 @@
 """Redaction end to end: every copy found is replaced, and nothing else that training sees depends on the value."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import html
@@ -103,10 +101,8 @@ FORMS = {
 
 @pytest.mark.parametrize("value", [b"codename-zephyr/q&a=7", b"zephyrquartzobsidian"])
 def test_every_form_that_the_value_search_finds_is_replaced(run, literals, value):
-    files = {
-        f"f{n}.txt": SOURCE[:500] + make(value) + b"\n" + SOURCE[500:900]
-        for n, make in enumerate(FORMS.values())
-    }
+    written = [SOURCE[:500] + make(value) + b"\n" + SOURCE[500:900] for make in FORMS.values()]
+    files = {f"f{n}.txt": text for n, text in enumerate(written)}
     files["other.txt"] = b"another secret stands here: marmalade\n" * 3
     noise = literals(b"marmalade", name="noise", protect="noise")
     result = run(files, [literals(value), noise])
@@ -133,15 +129,10 @@ def candidate(n: int) -> dict[str, bytes]:
     value = drawn(n)
     files = copied(value, b"osprey-nebula")
     line = b'    api_key = "' + value + b'"\n'
+    split = b'k = ("%s"\n     "%s")\n' % (value[:11], value[11:])
     return files | {
         "c2.txt": files["c.txt"],
-        "split.py": SOURCE[:200]
-        + b'k = ("'
-        + value[:11]
-        + b'"\n     "'
-        + value[11:]
-        + b'")\n'
-        + SOURCE[200:900],
+        "split.py": SOURCE[:200] + split + SOURCE[200:900],
         "edge.txt": SOURCE[: CHUNK - 5] + value + SOURCE[CHUNK - 5 : 900],
         "third_party/y.txt": b"self " * 60 + value + b" self" * 60,
         "trading/s.py": b"# " + value + b"\ndef strategy_of_ours(v):\n    return v * 7 + 3\n" * 9,
@@ -250,18 +241,16 @@ def test_other_secrets_keep_what_is_left_of_them(run, literals):
         {"id": "files", "kind": "path", "globs": ["mine/**"]},
     ]
     result = run(files, secrets)
-    rows = result.edges.join(result.secrets, on="secret_id").join(
-        result.examples, on="example_id", suffix="_x"
-    )
+    tagged = result.edges.join(result.secrets, on="secret_id")
+    rows = tagged.join(result.examples, on="example_id", suffix="_x")
     held = {(name.partition(":")[0], path) for name, path in rows.select("name", "path").iter_rows()}
     assert held == {
         ("noise/1", "over.txt"), ("noise/1", "alone.txt"), ("noise/1", "copy.txt"), ("noise/2", "alone.txt"),
         ("files", "mine/a.txt"),
     }  # fmt: skip
     assert text_of(result, "over.txt") == b"pass: falcon-[REDACTED]-eagle\n"
-    assert text_of(result, "copy.txt").startswith(b"64: ZmFsY29u") and b"[REDACTED]\n" in text_of(
-        result, "copy.txt"
-    )
+    copy = text_of(result, "copy.txt")
+    assert copy.startswith(b"64: ZmFsY29u") and b"[REDACTED]\n" in copy
     # "falcon-marmalade-eagle" stands nowhere whole; "malad" does once
     assert result.occurrences.height == 1
     fact = result.coverage["secrets"]
@@ -289,9 +278,8 @@ def test_whole_words_are_replaced_in_any_spelling_and_nothing_else(run):
     assert text_of(result, "wordy.txt") == b"quetzals QUETZAL_ (" + PLACEHOLDER + b")\n"
     assert "quetzal" in [v.lower().decode() for v in result.redacted_values["value"]]
     assert slips(result.examples, result.fingerprints, KEY).is_empty()
-    left = result.examples.with_columns(
-        text=pl.Series([t.replace(PLACEHOLDER, b"Quetzal") for t in result.examples["text"]])
-    )
+    texts = [t.replace(PLACEHOLDER, b"Quetzal") for t in result.examples["text"]]
+    left = result.examples.with_columns(text=pl.Series(texts))
     assert set(slips(left, result.fingerprints, KEY).join(left, on="example_id")["path"]) == set(files)
 
 

@@ -1,7 +1,5 @@
 """Tables beside repositories: real parquet, mbox and ChangeLog files, against a brute force over documents."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import random

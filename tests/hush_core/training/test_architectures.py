@@ -1,7 +1,5 @@
 """Every architecture that hush opens: its clipped sum against a float64 loop over single examples."""
 
-from __future__ import annotations
-
 import copy
 import math
 

@@ -1,7 +1,5 @@
 """Clipping against a float64 loop over examples, and against wrong clipping that this loop must reject."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import math

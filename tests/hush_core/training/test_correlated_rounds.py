@@ -1,13 +1,11 @@
 """Whole private runs under a cycle: who takes part, what is released, and that a kill repeats nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
-from private_runs import tiny, weights
+from private_runs import tiny, uncertified, weights
 
 from hush_core.accounting.correlated import (
     Cycle,
@@ -19,7 +17,6 @@ from hush_core.accounting.correlated import (
 )
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import fit_private, load_model, save_model
 from hush_core.training.job import Job
 from hush_core.training.noise import CorrelatedRows
@@ -39,7 +36,7 @@ def cycle(strategy=STRATEGY, period=5):
 def plan(of=None, noise=0.5, rounds=ROUNDS):
     of = of or cycle()
     rates = np.where(of.groups >= 0, 1 / of.period, 0.0)
-    return ProtectionPlan(rates, noise, rounds, 8, 1.0, "best", pl.DataFrame(), cycle=of)
+    return uncertified(rates, noise, rounds, 8, cycle=of)
 
 
 def settings(**changes):
@@ -133,19 +130,10 @@ def test_the_rows_of_neighbouring_runs_stay_within_the_sensitivity(tmp_path, rel
 
 def test_a_plan_says_how_it_correlates_and_another_cycle_is_another_plan():
     one, other = plan(), plan(cycle(Strategy((1.0, 0.5, 0.36))))
-    poisson = ProtectionPlan(one.rates, 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
+    poisson = uncertified(one.rates, 0.5, ROUNDS, 8)
     assert len({one.digest, other.digest, poisson.digest, plan(cycle(period=4)).digest}) == 4
     with pytest.raises(InputError, match="cycle"):
-        ProtectionPlan(
-            np.full(40, 0.2),
-            0.5,
-            2,
-            8,
-            1.0,
-            "best",
-            pl.DataFrame(),
-            cycle=Cycle(np.full(40, -1), 5, STRATEGY),
-        )
+        replace(poisson, rates=np.full(40, 0.2), cycle=Cycle(np.full(40, -1), 5, STRATEGY))
     with pytest.raises(InputError, match="groups"):
         Cycle(np.array([0, 5]), 5, STRATEGY)
     with pytest.raises(InputError, match="bands"):
@@ -201,12 +189,8 @@ def test_two_processes_train_as_one_does(tmp_path):
     quiet = plan(noise=1e-4, rounds=6)
     alone = load_model(begun)
     fit_private(quiet, TEXTS, alone, settings(rounds=6, optimizer="sgd"), tmp_path / "one")
-    fitted = fit_in_processes(
-        2,
-        Job(
-            quiet, TEXTS, begun, settings(rounds=6, optimizer="sgd"), None, tmp_path / "two", tmp_path / "out"
-        ),
-    )
+    how = settings(rounds=6, optimizer="sgd")
+    fitted = fit_in_processes(2, Job(quiet, TEXTS, begun, how, None, tmp_path / "two", tmp_path / "out"))
     assert fitted.rounds_released == 6
     moved = (weights(alone) - weights(load_model(begun))).norm()
     apart = (weights(alone) - weights(load_model(tmp_path / "out"))).norm()

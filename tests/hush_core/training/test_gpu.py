@@ -1,14 +1,11 @@
 """The private step on a GPU: the same sum, the same rounds, and no example that changes another's gradient."""
 
-from __future__ import annotations
-
 import numpy as np
-import polars as pl
 import pytest
 import torch
+from private_runs import uncertified
 
 from hush_core.config import ByteGptModel, TrainConfig
-from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_private
 from hush_core.training.independence import check_model
 from hush_core.training.placement import computed_alone, longest_input, same_kernels
@@ -26,7 +23,7 @@ def model(width=64, layers=2, heads=4, context=128):
 
 
 def run(folder, on, rounds=ROUNDS, every=5, watch=None):
-    plan = ProtectionPlan(np.full(40, 0.2), 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(40, 0.2), 0.5, ROUNDS, 8)
     settings = TrainConfig(rounds=ROUNDS, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=every)
     return fit_private(plan, TEXTS, on, settings, folder, rehearsal=bytes(32), watch=watch)
 

@@ -1,20 +1,16 @@
 """Gradients scaled by second moments of untagged text: what the scale is, what is released, what a resume keeps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from architecture_sweep import gradients
 from private_runs import TEXTS as TAGGED
-from private_runs import UNTAGGED, dying, tiny
+from private_runs import UNTAGGED, dying, tiny, uncertified
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import OtherTexts, fit_private
 from hush_core.training.gradient_scale import FLOOR, MARGIN, POWER, GradientScale
 from hush_core.training.mixing import UntaggedMix
@@ -24,7 +20,7 @@ RATE = 1e-3
 
 
 def plan(noise=0.5, rate=0.2):
-    return ProtectionPlan(np.full(40, rate), noise, ROUNDS, BATCH, CLIP, "best", pl.DataFrame())
+    return uncertified(np.full(40, rate), noise, ROUNDS, BATCH, CLIP)
 
 
 def config(**keys):
@@ -104,7 +100,7 @@ def test_a_single_example_releases_at_most_the_clip_norm_after_scaling(tmp_path,
     """One example drawn in every round: the sum before the noise is at most C long, and all but always C."""
     rates = np.zeros(40)
     rates[7] = 1.0
-    alone = ProtectionPlan(rates, 0.5, ROUNDS, 1, CLIP, "best", pl.DataFrame())
+    alone = uncertified(rates, 0.5, ROUNDS, 1, CLIP)
     fit_private(alone, TAGGED, tiny(), config(batch=1), tmp_path, others=OtherTexts(untagged=UNTAGGED))
     norms = [float(total.norm()) for total, _ in releases]
     assert all(0.99 * CLIP < norm <= CLIP for norm in norms)

@@ -4,8 +4,6 @@ A whole job on two machines, stopped and killed: `tests/flows/test_huggingface_j
 (iproute2); skipped visibly otherwise.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,18 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import psutil
 import pytest
 from machines import ip, second_machine
-from private_runs import tiny
+from private_runs import tiny, uncertified
 from tiny_models import write_model
 from torch import distributed
 from waiting import until
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError, SetupError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import meeting, processes, save_model
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.job import Job
@@ -80,7 +76,7 @@ def test_two_machines_equal_one_to_the_bit(tmp_path):
 def job(folder):
     if not (folder / "model").exists():
         save_model(tiny(seed=5), folder / "model")
-    plan = ProtectionPlan(np.full(len(TEXTS), 0.3), 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(len(TEXTS), 0.3), 0.5, ROUNDS, 8)
     settings = TrainConfig(rounds=ROUNDS, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
     return Job(plan, TEXTS, folder / "model", settings, None, folder / "work", folder / "out")
 
@@ -212,13 +208,8 @@ def test_what_this_machine_has_not_is_told_before_anything_begins(monkeypatch):
 
 
 def test_what_a_shell_would_read_otherwise_is_refused():
-    assert elsewhere(("ssh", "a"), {"RANK": "1"}, ["python", "-m", "x"])[2:] == [
-        "env",
-        "RANK=1",
-        "python",
-        "-m",
-        "x",
-    ]
+    there = elsewhere(("ssh", "a"), {"RANK": "1"}, ["python", "-m", "x"])
+    assert there[2:] == ["env", "RANK=1", "python", "-m", "x"]
     with pytest.raises(InputError, match="spaces or characters of a shell"):
         elsewhere(("ssh", "a"), {}, ["python", "/srv/my $HOME/x"])
 

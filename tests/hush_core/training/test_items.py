@@ -1,18 +1,15 @@
 """Items of several records: a round averages the gradients of some of them, and clips the average."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections import Counter
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from architecture_sweep import gradients, move
-from private_runs import dying, has_scale, ledger_in, private, shaken, tiny, weights
+from private_runs import dying, has_scale, ledger_in, private, shaken, tiny, uncertified, weights
 from scipy import stats
 from sizes import some
 from tiny_models import CAUSAL, MASKED, tiny_model
@@ -21,7 +18,6 @@ from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.corpus.prompted import PromptedText
 from hush_core.corpus.records import Records
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     SecureGaussian,
     WeightedPoissonSampler,
@@ -191,13 +187,8 @@ def test_a_record_with_an_infinite_gradient_leaves_its_item_out_and_no_other():
     (both,) = fixed_batches([*shown[:1], shown[1] + shown[1][:1]], model.objective, 2, 16, most=MOST)
     weights = torch.ones(6)
     weights[4] = math.inf
-    got = clipped_gradient_sum(
-        model.network,
-        both,
-        losses=lambda n, b: model.losses(n, b) * weights,
-        clip_norm=0.3,
-        shares=both.shares,
-    )
+    steep = lambda network, batch: model.losses(network, batch) * weights  # noqa: E731
+    got = clipped_gradient_sum(model.network, both, losses=steep, clip_norm=0.3, shares=both.shares)
     (first,) = fixed_batches(shown[:1], model.objective, 2, 16, most=MOST)
     want = clipped_gradient_sum(model.network, first, losses=model.losses, clip_norm=0.3, shares=first.shares)
     for name, gradient in want.gradients.items():
@@ -400,7 +391,7 @@ TEXTS = [Records(tuple(bytes([97 + (i + r) % 5]) * (3 + r) for r in range(1 + i 
 
 def make_plan(rounds=6, records=2, noise=0.5, rates=0.3):
     rated = np.full(20, rates)
-    return ProtectionPlan(rated, noise, rounds, 6, 1.0, "best", pl.DataFrame(), records)
+    return uncertified(rated, noise, rounds, 6, records=records)
 
 
 def config(rounds=6, **more):

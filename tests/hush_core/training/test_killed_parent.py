@@ -1,7 +1,5 @@
 """A rank whose parent is killed before the first release: no other run is planned while it may still release."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -13,13 +11,12 @@ import polars as pl
 import psutil
 import pytest
 import warm
-from private_runs import tiny
+from private_runs import tiny, uncertified
 from waiting import PATIENCE, ended, until
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunText
-from hush_core.plan import ProtectionPlan
 from hush_core.training import save_model
 from hush_core.training.job import Job
 from hush_core.training.processes import fit_in_processes
@@ -63,7 +60,7 @@ def main(folder):
     """The parent, which is killed: a run of a promise."""
     history = history_in(folder)
     witness = history.note(KILLED, a_run())
-    plan = ProtectionPlan(np.full(3, 0.5), 2.0, ROUNDS, 2, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(3, 0.5), 2.0, ROUNDS, 2)
     settings = TrainConfig(rounds=ROUNDS, batch=2, micro_batch=2)
     model, work = folder / "model", folder / "store" / "work" / KILLED
     save_model(tiny(), model)

@@ -4,8 +4,6 @@ The children are forked from one server, which never computes: this file as a pr
 loaded torch (`warm`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import inspect
@@ -22,15 +20,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 import warm
+from private_runs import uncertified
 from waiting import PATIENCE
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import ReleaseLedger, SecureGaussian, WeightedPoissonSampler, byte_gpt, fit_private
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
@@ -38,7 +35,7 @@ KILLED = -signal.SIGKILL
 
 
 def fit(folder, rounds, every, progress=None, seed=0):
-    plan = ProtectionPlan(np.full(40, 0.2), 0.5, rounds, 8, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(40, 0.2), 0.5, rounds, 8)
     settings = TrainConfig(rounds=rounds, batch=8, learning_rate=1e-2, micro_batch=8, checkpoint_every=every)
     model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
     return fit_private(plan, TEXTS, model, settings, folder, progress)
@@ -337,27 +334,17 @@ def test_killed_at_every_write_of_a_round(ask, tmp_path):
             died.append((*last[1:], inside))
             if last[1] != "write":
                 break  # after this call is before the next
-    assert set(died) >= {
-        *(
-            ("write", name, inside)
-            for name in ("releases.jsonl", "releases.witness", "checkpoint.part")
-            for inside in (False, True)
-        ),
-        *(
-            ("fsync", name, False)
-            for name in ("releases.jsonl", "releases.witness", "checkpoint.part", "run")
-        ),
-        *(("replace", name, False) for name in ("checkpoint.previous.pt", "checkpoint.pt")),
-    }
+    written, named = (
+        ("releases.jsonl", "releases.witness", "checkpoint.part"),
+        ("checkpoint.previous.pt", "checkpoint.pt"),
+    )
+    assert set(died) >= {("write", name, inside) for name in written for inside in (False, True)}
+    assert set(died) >= {("fsync", name, False) for name in (*written, "run")}
+    assert set(died) >= {("replace", name, False) for name in named}
     status, result = ask("train", folder=folder, rounds=rounds, every=1)
     assert status == 0
     assert 0 < check_end(folder, rounds, 1, result) <= len(died)
-    assert {entry.name for entry in folder.iterdir()} == {
-        "releases.jsonl",
-        "releases.witness",
-        "checkpoint.pt",
-        "checkpoint.previous.pt",
-    }
+    assert {entry.name for entry in folder.iterdir()} == {*written[:2], *named}
 
 
 def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_is_named(
@@ -384,23 +371,12 @@ def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_
     opened = [*ledger[:2], ("fsync", "releases.witness"), ("fsync", "run")]
     part = [("write", "checkpoint.part"), ("write", "checkpoint.part"), ("fsync", "checkpoint.part")]
     named, folder = ("replace", "checkpoint.pt"), ("fsync", "run")
-    assert calls == [
-        *opened,
-        *ledger,
-        ("draw",),
-        *ledger,
-        ("draw",),
-        *part,
-        named,
-        folder,
-        *ledger,
-        ("draw",),
-        *part,
-        ("replace", "checkpoint.previous.pt"),
-        folder,
-        named,
-        folder,
-    ]
+    first, again = (
+        [*part, named, folder],
+        [*part, ("replace", "checkpoint.previous.pt"), folder, named, folder],
+    )
+    a_round = [*ledger, ("draw",)]
+    assert calls == [*opened, *a_round, *a_round, *first, *a_round, *again]
 
 
 @pytest.mark.slow
@@ -431,14 +407,8 @@ def test_a_file_limit_stops_the_count_before_the_release(ask, tmp_path):
     header = len(json.dumps({"run": "0" * 64, "rounds": rounds})) + 1
     length = sum(len(json.dumps({"release": k, "attempt": 1, "link": "0" * 16})) + 1 for k in range(made))
     for late in (True, False):  # the second finds a cut line that it cannot complete
-        order = {
-            "folder": folder,
-            "rounds": rounds,
-            "every": 100,
-            "limit": header + length + 10,
-            "late": late,
-        }
-        status, result = ask("train", **order)
+        limit = header + length + 10
+        status, result = ask("train", folder=folder, rounds=rounds, every=100, limit=limit, late=late)
         assert (
             status == 0 and "cannot be written, so no round is released: File too large" in result["refused"]
         )

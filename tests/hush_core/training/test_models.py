@@ -1,7 +1,5 @@
 """The byte GPT: tokens, losses that ignore padding, and a folder that loads again."""
 
-from __future__ import annotations
-
 import json
 import logging as python_logging
 import math

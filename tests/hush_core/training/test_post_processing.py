@@ -1,21 +1,17 @@
 """What is done to a release: mixing in untagged text, averaging, keeping the best, correcting Adam's moments."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from private_runs import TEXTS as TAGGED
-from private_runs import UNTAGGED, dying, lines, tiny, weights
+from private_runs import UNTAGGED, dying, lines, tiny, uncertified, weights
 from tiny_models import tiny_model
 from torch import nn
 
 from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import Job, OtherTexts, byte_gpt, fit_private, save_model, with_lora
 from hush_core.training.averaging import KeptWeights, NoisyAdam
 from hush_core.training.loop import frozen
@@ -27,7 +23,7 @@ ROUNDS, BATCH = 12, 4
 
 
 def plan(noise=0.5, rounds=ROUNDS, rate=0.1):
-    return ProtectionPlan(np.full(40, rate), noise, rounds, BATCH, 1.0, "best", pl.DataFrame())
+    return uncertified(np.full(40, rate), noise, rounds, BATCH)
 
 
 def config(**keys):
@@ -79,9 +75,8 @@ def test_the_update_is_the_mean_over_released_and_plain_gradients():
     model = tiny()
     parameters = list(model.network.parameters())
     mix = UntaggedMix(model, UNTAGGED, count=len(UNTAGGED), batch=BATCH, micro_batch=7)
-    mean = [
-        torch.randn(p.shape, generator=torch.Generator().manual_seed(k)) for k, p in enumerate(parameters)
-    ]
+    drawn = [torch.Generator().manual_seed(k) for k in range(len(parameters))]
+    mean = [torch.randn(p.shape, generator=source) for p, source in zip(parameters, drawn, strict=True)]
     for p, g in zip(parameters, mean, strict=True):
         p.grad = g.clone()
     mix(3)
@@ -95,12 +90,9 @@ def test_the_update_is_the_mean_over_released_and_plain_gradients():
     released = torch.cat([g.flatten() for g in mean]).double()
     want = (BATCH * released + plain) / (BATCH + len(UNTAGGED))
     assert torch.allclose(got, want, rtol=1e-4, atol=1e-6)
-    for wrong in (
-        released,
-        (BATCH * released + plain) / BATCH,
-        released + plain / len(UNTAGGED),
-        (BATCH * released + plain / plain.norm()) / (BATCH + len(UNTAGGED)),
-    ):
+    clipped = (BATCH * released + plain / plain.norm()) / (BATCH + len(UNTAGGED))
+    undivided = (BATCH * released + plain) / BATCH
+    for wrong in (released, undivided, released + plain / len(UNTAGGED), clipped):
         assert not torch.allclose(got, wrong, rtol=1e-2, atol=1e-4)
 
 
@@ -270,9 +262,8 @@ def test_the_variance_that_is_taken_off_is_the_updates_own(tmp_path, monkeypatch
 
     def spy(self, closure=None):
         (group,) = self.param_groups
-        taken.append(
-            (group["noise_variance"], torch.cat([p.grad.flatten() for p in group["params"]]).double())
-        )
+        gradient = torch.cat([p.grad.flatten() for p in group["params"]]).double()
+        taken.append((group["noise_variance"], gradient))
         step(self, closure)
 
     monkeypatch.setattr(NoisyAdam, "step", spy)

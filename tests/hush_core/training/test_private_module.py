@@ -1,23 +1,19 @@
 """One training step is one release: counted first, noised always, divided by the expected batch."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 
 import numpy as np
-import polars as pl
 import pytest
 import pytorch_lightning as lightning
 import torch
-from private_runs import has_scale, ledger_in, private
+from private_runs import has_scale, ledger_in, private, uncertified
 from private_runs import tiny as language_model
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 from torch import nn
 
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     SecureGaussian,
     WeightedPoissonSampler,
@@ -30,7 +26,7 @@ TEXTS = [b"one", b"two and more", b"three", b"", b"four four", b"five 5"]
 
 
 def make_plan(rates, *, noise=1.0, rounds=3, batch=4, clip=0.5):
-    return ProtectionPlan(np.asarray(rates, float), noise, rounds, batch, clip, "best", pl.DataFrame())
+    return uncertified(np.asarray(rates, float), noise, rounds, batch, clip)
 
 
 LANGUAGE_MODEL = language_model(context=12)

@@ -1,7 +1,5 @@
 """Several processes train as one does, and none outlives the run. Runs as a script too: one rank of `both`."""
 
-from __future__ import annotations
-
 import json
 import os
 import select
@@ -17,13 +15,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import polars as pl
 import psutil
 import pytest
 import pytorch_lightning as lightning
 import torch
 import warm
-from private_runs import has_scale, ledger_in, lines, private, tiny, trainer
+from private_runs import has_scale, ledger_in, lines, private, tiny, trainer, uncertified
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from sizes import some
 from tiny_models import write_model
@@ -32,7 +29,6 @@ from waiting import ended
 
 from hush_core.config import HuggingFaceModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     PrivateModule,
     ReleaseLedger,
@@ -83,9 +79,8 @@ class NoiseOnEachRank(PrivateModule):
 
     def _release(self, total):
         self._released = getattr(self, "_released", -1) + 1
-        add_noise(
-            total.numpy(), SecureGaussian(), self._released, scale=self._scale, clip_norm=self._clip_norm
-        )
+        size = {"scale": self._scale, "clip_norm": self._clip_norm}
+        add_noise(total.numpy(), SecureGaussian(), self._released, **size)
         distributed.all_reduce(total)
         return total.div_(self._batch).float()
 
@@ -97,7 +92,7 @@ EMPTY = {
 
 
 def make_plan(rates, rounds):
-    return ProtectionPlan(np.asarray(rates), 0.5, rounds, 4, 1.0, "best", pl.DataFrame())
+    return uncertified(np.asarray(rates), 0.5, rounds, 4)
 
 
 def train(bert, folder, model, optimizer, rates, rounds, kind):
@@ -257,7 +252,7 @@ ROUNDS = 24
 def job(folder, rounds=ROUNDS):
     if not (folder / "model").exists():
         save_model(tiny(seed=5), folder / "model")
-    plan = ProtectionPlan(np.full(40, 0.1), 0.5, rounds, 4, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(40, 0.1), 0.5, rounds, 4)
     settings = TrainConfig(rounds=rounds, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
     return Job(plan, LONG, folder / "model", settings, None, folder / "work", folder / "out")
 
@@ -330,9 +325,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(
-            processes, "_GRACE", 0.0
-        )  # for those that fail: who writes the checkpoint takes its time
+        patch.setattr(processes, "_GRACE", 0.0)  # for those that fail: a checkpoint takes its time
         fit_in_processes(2, job(tmp_path), at(3, interrupt))  # ends after the round: none is lost
     first = lines(tmp_path / "work")
     assert 3 <= first < ROUNDS and not any(map(alive, found))
@@ -377,9 +370,8 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     done = job(tmp_path)
     alone = fit_private(done.plan, done.texts, load_model(done.model_dir), done.settings, done.work_dir)
     assert alone.rounds_applied == fitted.rounds_applied
-    for one, other in zip(
-        alone.model.network.parameters(), load_model(done.out_dir).network.parameters(), strict=True
-    ):
+    models = (alone.model, load_model(done.out_dir))
+    for one, other in zip(*(model.network.parameters() for model in models), strict=True):
         assert torch.equal(one, other)
 
 

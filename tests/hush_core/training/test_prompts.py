@@ -1,21 +1,18 @@
 """The loss on completions alone: exact sums of the examples' own gradients, nothing of what only stands before."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
+from private_runs import uncertified
 from tiny_models import tiny_model
 
 from hush_core.config import ByteGptModel, LoraConfig, TrainConfig, UntaggedConfig
 from hush_core.corpus.prompted import PromptedText, ends_of, text_frame, texts_of
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import (
     OtherTexts,
     byte_gpt,
@@ -48,9 +45,8 @@ def models(tmp_path_factory):
     with torch.no_grad():  # away from zero biases and adapters that are all zero
         for model in made.values():
             for parameter in model.network.parameters():
-                parameter.add_(
-                    0.02 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3))
-                )
+                source = torch.Generator().manual_seed(3)
+                parameter.add_(0.02 * torch.randn(parameter.shape, generator=source))
     return made
 
 
@@ -64,9 +60,7 @@ def spoken(model, text):
     if model.tokenizer.__class__.__name__ == "ByT5Tokenizer":
         return tokens, [1 + i for i in np.flatnonzero(wanted)]
     places, words = [], bytes(text).decode("utf-8", "replace")
-    letters = wanted[
-        _begins(bytes(text))
-    ]  # by character, as the tokenizer counts; � stands for one byte here
+    letters = wanted[_begins(bytes(text))]  # by character, as the tokenizer counts; � is of one byte here
     offsets = model.tokenizer(words, return_offsets_mapping=True).offset_mapping
     for place, (start, end) in enumerate(offsets, len(tokens) - len(offsets)):
         if letters[start:end].any():
@@ -101,9 +95,8 @@ def single_gradients(model):
             continue
         logits = network(input_ids=torch.tensor([tokens[:-1]]), use_cache=False).logits[0]
         log = logits.log_softmax(-1)
-        loss = -sum(log[place - 1, tokens[place]] for place in places if place) / len(
-            [p for p in places if p]
-        )
+        learned = [place for place in places if place]
+        loss = -sum(log[place - 1, tokens[place]] for place in learned) / len(learned)
         grads = torch.autograd.grad(loss, trained, allow_unused=True)
         found.append([torch.zeros_like(p) if g is None else g for p, g in zip(trained, grads, strict=True)])
     return found
@@ -254,7 +247,7 @@ def test_a_text_keeps_its_completions_on_every_way():
 
 
 def plan_of(count):
-    return ProtectionPlan(np.full(count, 0.5), 0.6, 3, count // 2, 1.0, "best", pl.DataFrame())
+    return uncertified(np.full(count, 0.5), 0.6, 3, count // 2)
 
 
 def test_nothing_to_learn_within_the_context_is_said(tmp_path):
@@ -290,7 +283,7 @@ def test_training_learns_the_answers_and_not_the_questions(tmp_path):
     plainly = model.evaluate(texts), model.evaluate(questions)
     assert plainly[0] < before[0] / 10 and plainly[1] > before[1] - 1
     model = byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 16, seed=2)
-    plan = ProtectionPlan(np.full(256, 0.125), 0.05, 30, 32, 1.0, "best", pl.DataFrame())
+    plan = uncertified(np.full(256, 0.125), 0.05, 30, 32)
     config = TrainConfig(rounds=30, batch=32, learning_rate=1e-2, checkpoint_every=30)
     fit_private(plan, texts, model, config, tmp_path, rehearsal=b"r" * 32)
     privately = model.evaluate(texts), model.evaluate(questions)

@@ -1,7 +1,5 @@
 """What the hooks record: no use of a layer loses its gradient in silence."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

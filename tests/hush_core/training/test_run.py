@@ -1,31 +1,27 @@
 """Whole runs: interrupted, resumed, refused; never more releases than certified. Kills: `test_kills.py`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
-from private_runs import TEXTS, dying, lines, tiny
+from private_runs import TEXTS, dying, lines, tiny, uncertified
 from waiting import PATIENCE
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.corpus.prompted import PromptedText
 from hush_core.corpus.records import Records
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_plain, fit_private, rounds_without_checkpoint
 
 ROUNDS = 24
 
 
 def make_plan(rounds=ROUNDS, noise=0.5):
-    return ProtectionPlan(np.full(40, 0.1), noise, rounds, 4, 1.0, "best", pl.DataFrame())
+    return uncertified(np.full(40, 0.1), noise, rounds, 4)
 
 
 def config(**more):

@@ -1,7 +1,5 @@
 """The sampler is judged by exact tests that also have to reject the samplers that pass for Poisson."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -3,8 +3,6 @@
 Nothing here is random at run time: the pairs are the benchmark's own first ones, which hold every kind of content.
 """
 
-from __future__ import annotations
-
 import neighbours
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Ordinary training on untagged text: the best state is kept, the same arguments give the same bytes."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
+from frames import edges_of
 from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -36,10 +37,6 @@ graphs = st.tuples(
 )
 
 
-def frame(pairs):
-    return pl.DataFrame(sorted(pairs), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
-
-
 AT_A_KINK = ({(0, 0), (0, 1), (0, 2), (0, 4)}, [1.0, 1.0, 0.5, 1.0, 0.5], 1.0, 0.0)
 """One example and equal capacities: nothing bends in the dual, and every Newton step is out of bounds."""
 MOST_WEIGHT = (
@@ -57,7 +54,7 @@ MOST_WEIGHT = (
 @example(MOST_WEIGHT)
 def test_agrees_with_a_general_solver_and_keeps_every_line(drawn):
     pairs, caps, draws, share = drawn
-    edges, caps = frame(pairs), np.array(caps)
+    edges, caps = edges_of(pairs), np.array(caps)
     most = solve_weights(edges, n_examples=16, capacities=caps)
     coverage = Coverage(draws, share * most.objective)
     found = solve_weights(edges, n_examples=16, capacities=caps, coverage=coverage)
@@ -88,9 +85,9 @@ def test_programs_with_ties_are_proved_to_a_hundredth_of_a_percent():
         pairs = {(int(i), int(j)) for i, j in rng.integers((0, 0), (15, 5), (rng.integers(1, 41), 2))}
         caps = np.full(5, rng.uniform(0.05, 4)) if rng.random() < 0.5 else rng.integers(1, 9, 5) / 2
         draws, share = rng.choice([0.5, 1, 2, 10, 30]), rng.choice([0, 0.5, 0.9, 0.99])
-        most = solve_weights(frame(pairs), n_examples=16, capacities=caps)
+        most = solve_weights(edges_of(pairs), n_examples=16, capacities=caps)
         coverage = Coverage(draws, share * most.objective)
-        found = solve_weights(frame(pairs), n_examples=16, capacities=caps, coverage=coverage)
+        found = solve_weights(edges_of(pairs), n_examples=16, capacities=caps, coverage=coverage)
         assert found.gap < 1e-4 and found.weights.sum() >= coverage.least * (1 - 1e-6), pairs
 
 
@@ -98,7 +95,7 @@ def test_programs_with_ties_are_proved_to_a_hundredth_of_a_percent():
 @given(graphs, st.integers(0, 2**32 - 1))
 def test_the_bound_holds_for_any_prices(drawn, seed):
     pairs, caps, draws, share = drawn
-    edges, caps, rng = frame(pairs), np.array(caps), np.random.default_rng(seed)
+    edges, caps, rng = edges_of(pairs), np.array(caps), np.random.default_rng(seed)
     most = solve_weights(edges, n_examples=16, capacities=caps)
     coverage = Coverage(draws, share * most.objective)
     found = solve_weights(edges, n_examples=16, capacities=caps, coverage=coverage)
@@ -112,7 +109,7 @@ def test_the_bound_holds_for_any_prices(drawn, seed):
 
 def test_a_program_that_prefers_examples_with_few_secrets_is_told_apart():
     """Ten examples of secret 0 alone, ten of 0 and 1: Σw draws the first ten only; both objectives say so."""
-    edges = frame([(i, 0) for i in range(20)] + [(i, 1) for i in range(10, 20)])
+    edges = edges_of([(i, 0) for i in range(20)] + [(i, 1) for i in range(10, 20)])
     caps = np.array([5.0, 3.0])
     most = solve_weights(edges, n_examples=20, capacities=caps)
     assert np.all(most.weights[10:] == 0)
@@ -131,7 +128,7 @@ def distinct(graph, c=0.05, objective="distinct"):
 @pytest.fixture(scope="module")
 def folders():
     """Nested folders: 0 holds 600 of 2,000 examples, 1 half of them, 2 half of those, and so on."""
-    edges = frame([(i, j) for j in range(6) for i in range(600 >> j)])
+    edges = edges_of([(i, j) for j in range(6) for i in range(600 >> j)])
     table = {"secret_id": np.arange(6, dtype=np.uint32), "name": [f"e{j}/x" for j in range(6)]}
     return edges, pl.DataFrame({**table, "prior": [1e-10] * 6, "posterior": [1e-3] * 6})
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from frames import edges_of, frame_of
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -25,19 +26,13 @@ from hush_core.weights.loss import raised_target
 SETTINGS = WeightSettings(rule="normal_quantiles", c=0.3)
 
 
-def frame(pairs):
-    return pl.DataFrame(sorted(pairs), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
-
-
 def secrets_of(posteriors, names=None):
     m = len(posteriors)
-    return pl.DataFrame(
-        {
-            "secret_id": np.arange(m, dtype=np.uint32),
-            "name": names or [f"s{j}" for j in range(m)],
-            "prior": np.full(m, 1e-10),
-            "posterior": np.asarray(posteriors, dtype=np.float64),
-        }
+    return frame_of(
+        secret_id=np.arange(m),
+        name=names or [f"s{j}" for j in range(m)],
+        prior=np.full(m, 1e-10),
+        posterior=np.asarray(posteriors, dtype=np.float64),
     )
 
 
@@ -52,7 +47,7 @@ graphs = st.tuples(
 @given(graphs)
 def test_what_is_lost_is_put_down_to_secrets_that_bind(drawn):
     pairs, posteriors, c = drawn
-    edges, secrets = frame(pairs), secrets_of(posteriors)
+    edges, secrets = edges_of(pairs), secrets_of(posteriors)
     found = weigh(edges, secrets, n_examples=40, settings=SETTINGS.model_copy(update={"c": c}))
     table, lost = binding_secrets(found, edges), lost_examples(found, edges)
     tagged = np.unique(edges["example_id"].to_numpy())
@@ -71,7 +66,7 @@ def test_what_is_lost_is_put_down_to_secrets_that_bind(drawn):
 
 def test_the_reason_is_the_secret_with_the_higher_price():
     """Ten examples hold 0 alone, ten hold 0 and 1, and 1 has next to no room: 1 costs the second ten."""
-    edges = frame([(i, 0) for i in range(20)] + [(i, 1) for i in range(10, 20)])
+    edges = edges_of([(i, 0) for i in range(20)] + [(i, 1) for i in range(10, 20)])
     secrets = secrets_of([1e-2, 1.0000001e-10])
     found = weigh(edges, secrets, n_examples=20, settings=SETTINGS.model_copy(update={"c": 1e-7}))
     table = binding_secrets(found, edges)
@@ -91,7 +86,7 @@ def test_the_reason_is_the_secret_with_the_higher_price():
 @given(graphs)
 def test_no_relief_brings_more_than_its_prices_promise(drawn):
     pairs, posteriors, c = drawn
-    edges = frame(pairs)
+    edges = edges_of(pairs)
     secrets = secrets_of(posteriors, [f"e{j % 3}/x{j}" for j in range(6)])
     settings = SETTINGS.model_copy(update={"c": c})
     found = weigh(edges, secrets, n_examples=40, settings=settings)
@@ -102,11 +97,7 @@ def test_no_relief_brings_more_than_its_prices_promise(drawn):
         weights, other = relaxed_weights(found, edges, secrets, settings, **change)
         gain = weights.sum() - found.objective
         assert -1e-9 <= gain <= offer["at_most"] + 1e-9
-        touched = {
-            n
-            for n, a, b in zip(secrets["name"], secrets["posterior"], other["posterior"], strict=True)
-            if a != b
-        }
+        touched = secrets.filter(secrets["posterior"] != other["posterior"])["name"].to_list()
         assert touched and all(name.startswith(offer["entry"] + "/") for name in touched)
         assert (other["posterior"] >= secrets["posterior"]).all()
     # entries that nothing would buy are those that are not offered
@@ -116,17 +107,11 @@ def test_no_relief_brings_more_than_its_prices_promise(drawn):
 
 
 def test_one_secret_alone_gains_just_what_its_capacity_gains():
-    edges, secrets = frame([(i, 0) for i in range(100)]), secrets_of([1e-5], ["alpha-eu"])
+    edges, secrets = edges_of([(i, 0) for i in range(100)]), secrets_of([1e-5], ["alpha-eu"])
     found = weigh(edges, secrets, n_examples=100, settings=SETTINGS)
     (offer,) = relaxations(found, secrets, SETTINGS, levels=[1e-5, 1e-4], noise_multiplier=None).to_dicts()
     before, after = (float(unit_capacities(secrets_of([r]), SETTINGS.rule)[0]) for r in (1e-5, 1e-4))
-    assert list(offer) == [
-        "entry",
-        "secrets",
-        "posterior",
-        "target",
-        "at_most",
-    ]  # the report reads them by name
+    assert [*offer] == ["entry", "secrets", "posterior", "target", "at_most"], "the report reads them by name"
     assert (offer["entry"], offer["secrets"]) == ("alpha-eu", 1)
     assert (offer["posterior"], offer["target"]) == (1e-5, 1e-4)
     assert offer["at_most"] == pytest.approx(30 * (after / before - 1), rel=1e-9)
@@ -139,7 +124,7 @@ def test_one_secret_alone_gains_just_what_its_capacity_gains():
 
 def test_an_entry_is_its_whole_id():
     """`creds` does not reach `creds-old`."""
-    edges = frame([(i, j) for i in range(40) for j in range(2)])
+    edges = edges_of([(i, j) for i in range(40) for j in range(2)])
     secrets = secrets_of([1e-5, 1e-5], ["creds/a:1", "creds-old/a:2"])
     found = weigh(edges, secrets, n_examples=40, settings=SETTINGS)
     _, other = relaxed_weights(

@@ -1,7 +1,5 @@
 """lab/benchmarks/user_level_*.py: whose record is whose; a cell end to end by our own steps; what tables say."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math
@@ -83,19 +81,11 @@ def message(sender: str, body: str, html: bool = False) -> str:
 def test_a_mail_is_of_its_sender_and_a_robot_is_nobody(monkeypatch):
     monkeypatch.setattr(data, "BOT_MAILS", 3)
     robot = [message("rss@spam.example", f"a headline of today, number {i}") for i in range(4)]
-    found = data.mails(
-        [
-            message("Ada <Ada@Example.org>", "how are you, Grace?", html=True),
-            message("ada@example.org", "a second mail of mine"),
-            message("ada@example.org", "short"),
-            message("", "nobody wrote this mail here"),
-            *robot,
-        ]
-    )
-    assert found == [
-        Record("ada@example.org", b"how are you, Grace?"),
-        Record("ada@example.org", b"a second mail of mine"),
-    ]
+    mails = [message("Ada <Ada@Example.org>", "how are you, Grace?", html=True)]
+    mails += [message("ada@example.org", text) for text in ("a second mail of mine", "short")]
+    found = data.mails([*mails, message("", "nobody wrote this mail here"), *robot])
+    kept = (b"how are you, Grace?", b"a second mail of mine")
+    assert found == [Record("ada@example.org", text) for text in kept]
 
 
 def test_abstracts_are_of_their_first_author_and_the_start_is_of_others(tmp_path):

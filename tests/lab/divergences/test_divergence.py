@@ -160,10 +160,8 @@ CASES = st.tuples(
 @given(CASES)
 def test_no_divergence_is_below_the_blow_up(case):
     m, rho, sigma, rounds, prior = case
-    k, arguments = (
-        Participation.binomial(m, rho),
-        {"noise_multiplier": sigma, "rounds": rounds, "prior": prior},
-    )
+    k = Participation.binomial(m, rho)
+    arguments = {"noise_multiplier": sigma, "rounds": rounds, "prior": prior}
     tight = posterior_bound(k, **arguments, method="blow_up", lower=True)
     corner = float(np.clip(0.8 * np.log(tight.value / prior), 0, 100))
     for divergence in [*BUILT_IN, HALFWAY, REVERSE_KL, hockey_stick(corner)]:
@@ -187,10 +185,8 @@ def test_no_divergence_is_below_the_blow_up(case):
     ],
 )
 def test_the_best_hockey_stick_is_the_blow_up(m, rho, sigma, rounds, prior):
-    k, arguments = (
-        Participation.binomial(m, rho),
-        {"noise_multiplier": sigma, "rounds": rounds, "prior": prior},
-    )
+    k = Participation.binomial(m, rho)
+    arguments = {"noise_multiplier": sigma, "rounds": rounds, "prior": prior}
     tight = posterior_bound(k, **arguments, method="blow_up").value
 
     def bound(epsilon):
@@ -231,10 +227,8 @@ def test_posteriors_in_closed_form(prior, budget):
 def test_where_every_posterior_has_it_the_bound_is_one():
     assert posterior_from_divergence(HALFWAY, 2.0, 0.1) == 1  # its largest value is 2·log 2
     assert posterior_from_divergence(TOTAL_VARIATION, 0.95, 0.1) == 1
-    assert (
-        posterior_by_divergence(SURE, noise_multiplier=9.0, rounds=9, prior=1 - 1e-16, divergence=KL).value
-        == 1
-    )
+    sure = {"noise_multiplier": 9.0, "rounds": 9, "prior": 1 - 1e-16}
+    assert posterior_by_divergence(SURE, **sure, divergence=KL).value == 1
     arguments = {"noise_multiplier": 0.1, "rounds": 1000, "prior": 1e-9}
     for divergence in (KL, TOTAL_VARIATION, HALFWAY, CHI_SQUARED):
         assert posterior_by_divergence(SURE, **arguments, divergence=divergence).value == 1
@@ -277,9 +271,8 @@ def test_round_off_that_is_not_small_is_refused(monkeypatch):
     sound = f_divergence(SURE, **arguments, divergence=far).value
     # the closed form by quadrature of the normal density: it is 1e-9 and below
     x = np.linspace(2.8 / mu + mu / 2, 30, 400_001)
-    exact = np.trapezoid((np.exp(mu * x - mu**2 / 2) - np.exp(2.8)) * np.exp(-(x**2) / 2), x) / np.sqrt(
-        2 * np.pi
-    )
+    excess = (np.exp(mu * x - mu**2 / 2) - np.exp(2.8)) * np.exp(-(x**2) / 2)
+    exact = np.trapezoid(excess, x) / np.sqrt(2 * np.pi)
     assert exact < 1e-8 and exact * (1 - 1e-6) <= sound <= exact * (1 + 1e-3)
     farther = hockey_stick(4.5)
     assert f_divergence(SURE, **arguments, divergence=farther, cut=1e-30).value < 1e-18
@@ -343,13 +336,9 @@ def test_functions_that_are_right_are_taken():
             with pytest.raises(InputError, match="f\\(1\\)"):
                 Divergence("mine", f, slope, zero)
             continue
-        found = posterior_by_divergence(
-            Participation.binomial(7, 0.02),
-            noise_multiplier=4.0,
-            rounds=300,
-            prior=1e-3,
-            divergence=Divergence("mine", f, slope, zero),
-        )
+        mechanism = {"noise_multiplier": 4.0, "rounds": 300, "prior": 1e-3}
+        mine = Divergence("mine", f, slope, zero)
+        found = posterior_by_divergence(Participation.binomial(7, 0.02), **mechanism, divergence=mine)
         assert 6.87e-3 <= found.value <= 1 and found.method == "mine"
 
 

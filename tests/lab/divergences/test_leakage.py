@@ -137,13 +137,8 @@ def test_it_is_the_bound_of_probability_preservation(participation, sigma, round
     bits = np.array([5.0, 10.0, 33.2])
     leak = leakage_bits(participation, noise_multiplier=sigma, rounds=rounds, secret_bits=bits)
     for length, own in zip(bits, leak, strict=True):
-        bound = posterior_bound(
-            participation,
-            noise_multiplier=sigma,
-            rounds=rounds,
-            prior=2.0**-length,
-            method="renyi_preservation",
-        )
+        mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": "renyi_preservation"}
+        bound = posterior_bound(participation, **mechanism, prior=2.0**-length)
         assert 2.0 ** (own - length) == pytest.approx(bound.value, rel=5e-3)
 
 

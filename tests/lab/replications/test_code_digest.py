@@ -1,7 +1,5 @@
 """The digest of a replication's code: another number-making line makes another one, and no other line does."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

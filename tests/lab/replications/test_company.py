@@ -1,7 +1,5 @@
 """The company's repository of `hush replicate company`: its data, what each way is given, and what is measured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -49,18 +47,16 @@ def test_every_planted_credential_is_found_where_it_stands(made, data):
     tree = repository.text_files(made, "hush")
     names = dict(data.secrets.select("secret_id", "name").iter_rows())
     found = {}
-    for secret, example, start, end in data.occurrences.select(
-        "secret_id", "example_id", "start", "end"
-    ).iter_rows():
+    stands = data.occurrences.select("secret_id", "example_id", "start", "end")
+    for secret, example, start, end in stands.iter_rows():
         found.setdefault(data.texts[example][start:end], set()).add(names[secret])
     for name, value in values().items():
         holding = [path for path, content in tree.items() if value in content]
         assert len(holding) == repository.COPIES[name]
         assert not any(path.startswith("third_party/") for path in holding)
         assert len(found[value]) == 1, name
-    assert sum(name.startswith("creds/") for name in names.values()) >= len(
-        values()
-    )  # of click's own text one more may look like one
+    # of click's own text one more may look like one
+    assert sum(name.startswith("creds/") for name in names.values()) >= len(values())
     assert (data.facts["planted"], data.facts["planted_found"]) == (len(values()), len(values()))
     # an edge for every text that has one: nothing planted trains without noise
     tagged = tagged_examples(data.edges, len(data.texts))
@@ -128,13 +124,11 @@ def test_each_way_with_noise_has_the_promise_that_it_is_named_after(data, runs):
     rate = record.rates.max()
     one = Participation.binomial(1, rate)
     least = data.secrets["posterior"].min()
-    at = [
-        posterior_bound(one, noise_multiplier=x * record.noise_multiplier, **level).value for x in (1, 0.98)
-    ]
+    noise = (record.noise_multiplier, 0.98 * record.noise_multiplier)
+    at = [posterior_bound(one, noise_multiplier=sigma, **level).value for sigma in noise]
     assert at[0] <= least < at[1]
-    assert set(np.flatnonzero(record.rates)) == set(runs.on_all) and record.rates.sum() == pytest.approx(
-        record.expected_batch
-    )
+    assert set(np.flatnonzero(record.rates)) == set(runs.on_all)
+    assert record.rates.sum() == pytest.approx(record.expected_batch)
     whole = runs.plan(DP_SGD)
     assert (whole.certificates["bound"] <= whole.certificates["posterior"]).all()
     assert len(set(whole.rates[runs.on_all])) == 1 and not whole.rates[runs.ids(HELD_OUT, VALIDATION)].any()

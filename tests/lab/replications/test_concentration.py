@@ -1,7 +1,5 @@
 """The concentration filter: scores, halting, what it keeps, how far its mean moves, and its noise."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

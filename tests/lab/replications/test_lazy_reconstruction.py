@@ -1,7 +1,5 @@
 """Figure 5 and table 1 of reconstruction_rdp.txt: parts of a repository, intervals over files, lazy sampling."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 
@@ -102,26 +100,16 @@ def test_the_papers_own_lines_are_of_their_sorts(rows):
 
 
 def test_what_is_not_lower_is_not_said_to_be(rows):
-    low, lower = (
-        measured([-5.0] * 3, [-8.0, -9.0, -10.0]),
-        measured([-2.0] * 3, [-19.0, -20.0, -21.0], "written"),
-    )
-    by_heart, around, spread, written, median, *_ = lazy.claims(rows(low, rows.test, lower))
-    assert [c.mark for c in (by_heart, around, spread, written, median)] == [
-        *["reproduced"] * 4,
-        "not reached",
-    ]
+    low = measured([-5.0] * 3, [-8.0, -9.0, -10.0])
+    lower = measured([-2.0] * 3, [-19.0, -20.0, -21.0], "written")
+    by_heart, *_ = found = lazy.claims(rows(low, rows.test, lower))[:5]
+    assert [c.mark for c in found] == [*["reproduced"] * 4, "not reached"]
     assert by_heart.ours == pytest.approx(9.0 - 4.303 * math.sqrt(2 / 3), abs=1e-3)
     alike = lazy.claims(
         rows(measured([-5.0] * 3, [-1.0, 0.0, 1.0]), rows.test, measured([-2.0] * 3, [0.5] * 3, "written"))
     )
-    assert [c.mark for c in alike[:5]] == [
-        "not reached",
-        "not reached",
-        "reproduced",
-        "not reached",
-        "reproduced",
-    ]
+    reached = [c.mark == "reproduced" for c in alike[:5]]
+    assert reached == [False, False, True, False, True] and alike[0].mark == "not reached"
     assert alike[1].ours is None
 
 

@@ -1,7 +1,5 @@
 """The n-gram experiment: the published numbers come out, and no leakage lies above the bounds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`hush replicate`: every replication whole in its tiny size, stopped and gone on with, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the replications compute from rows and settings, where a mistake would not show on a page."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import pairwise
@@ -48,9 +46,8 @@ def test_the_recipes_sum_is_the_other_distributions_mass(monkeypatch):
     monkeypatch.setattr("lab.replications.infeasibility.PRIOR", 0.1)
     found = _recipe(None)
     assert found["sum"] == pytest.approx(1.0, abs=0.05)  # the grid is coarse
-    assert found["recipe_r"] == pytest.approx(
-        0.3, abs=0.02
-    )  # half of the likeliest outcome: 0.1 of Q, 0.3 of P
+    # half of the likeliest outcome: 0.1 of Q, 0.3 of P
+    assert found["recipe_r"] == pytest.approx(0.3, abs=0.02)
     assert found["unnegated_sum"] == pytest.approx(float((q * q / p).sum()), rel=0.05)
 
 
@@ -140,9 +137,8 @@ def test_nothing_is_taken_from_a_model_that_learned_nothing_by_heart():
     found = claims_of_memory(heart(good, random=(0.0, 0.0, 0.0, 0.0)))
     assert [claim.mark for claim in found] == ["not reached", "reproduced", *["not reached"] * 4]
     kept = claims_of_memory(heart(good, random=(1.0, 1.0, 1.0, 1.0)))
-    assert [claim.ours for claim in kept if "smallest σ" in claim.text or "what is left" in claim.text] == [
-        None
-    ] * 2
+    left = [claim.ours for claim in kept if "smallest σ" in claim.text or "what is left" in claim.text]
+    assert left == [None, None]
 
 
 def test_runs_on_the_same_texts_make_no_interval_narrower():
@@ -206,9 +202,9 @@ def test_what_was_asked_after_cells_had_been_seen_has_no_mark_and_the_papers_own
         assert equal_k.paper < 0 < equal_k.ours
     (k_2,) = [claim for claim in asked if "k = 2 before k = 10" in claim.text]
     assert k_2.paper < 0 < k_2.ours  # Enron has the reverse
-    assert not any(
-        claim.paper == 0 and not claim.target for claim in found.values()
-    )  # 0 is no figure of the paper
+    assert not any(claim.paper == 0 and not claim.target for claim in found.values()), (
+        "no figure of the paper"
+    )
 
 
 def test_texts_to_learn_by_heart_are_random_or_count_on():

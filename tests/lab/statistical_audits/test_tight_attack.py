@@ -3,8 +3,6 @@
 Simulated bounds hold at 99.9 % (seeds are fixed; over seeds a right certificate would be refuted once in 1,000).
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -35,9 +33,8 @@ CASES = [
 @cache
 def certificate(count, rate, sigma, rounds, candidates):
     k = Participation.binomial(count=count, rate=rate)
-    return posterior_bound(
-        k, noise_multiplier=sigma, rounds=rounds, prior=1 / candidates, method="blow_up"
-    ).value
+    mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": "blow_up"}
+    return posterior_bound(k, **mechanism, prior=1 / candidates).value
 
 
 @cache

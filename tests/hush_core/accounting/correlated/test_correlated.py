@@ -1,7 +1,5 @@
 """Correlated noise: the strategy, what a secret can move, the posterior, and the rows that are released."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
@@ -45,9 +43,8 @@ def test_errors_are_those_of_the_dense_matrices():
     rows = np.tril(np.ones((rounds, rounds))) @ np.linalg.inv(dense(strategy, rounds))
     variances = (rows**2).sum(axis=1)
     assert strategy.mean_error(rounds) == pytest.approx(math.sqrt(variances.mean()), rel=1e-12)
-    np.testing.assert_allclose(
-        strategy.inverse(rounds), np.linalg.inv(dense(strategy, rounds))[:, 0], atol=1e-12
-    )
+    inverse = np.linalg.inv(dense(strategy, rounds))[:, 0]
+    np.testing.assert_allclose(strategy.inverse(rounds), inverse, atol=1e-12)
 
 
 def test_the_gradient_of_the_search_is_that_of_its_value():
@@ -61,9 +58,8 @@ def test_the_gradient_of_the_search_is_that_of_its_value():
 
 def test_more_bands_never_harm_and_all_of_them_beat_the_square_root():
     rounds = 128
-    errors = [
-        error_at_equal_guarantee(banded_strategy(rounds, bands), rounds) for bands in (1, 2, 4, 16, 128)
-    ]
+    strategies = [banded_strategy(rounds, bands) for bands in (1, 2, 4, 16, 128)]
+    errors = [error_at_equal_guarantee(strategy, rounds) for strategy in strategies]
     assert errors[0] == pytest.approx(math.sqrt((rounds + 1) / 2))  # independent noise: mean of 1, …, T
     assert all(b < a for a, b in pairwise(errors))
     root = Strategy(tuple(square_root_coefficients(rounds)))
@@ -90,13 +86,9 @@ def test_participations_count_each_secrets_items_by_group():
     edges = pl.DataFrame({"example_id": [0, 1, 2, 3, 4, 4], "secret_id": [0, 0, 0, 1, 1, 0]})
     counts = participations(np.array([0, 2, 2, 1, -1]), edges, period=3, n_secrets=3)
     assert counts.tolist() == [[1, 0, 2], [0, 1, 0], [0, 0, 0]]
-    for groups, period in (
-        (np.array([0, 3, 0, 0, 0]), 3),
-        (np.array([-2, 0, 0, 0, 0]), 3),
-        (np.array([0]), 3),
-    ):
+    for groups in ([0, 3, 0, 0, 0], [-2, 0, 0, 0, 0], [0]):
         with pytest.raises(InputError, match="groups|edges"):
-            participations(groups, edges, period=period, n_secrets=3)
+            participations(np.array(groups), edges, period=3, n_secrets=3)
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(60))
@@ -121,9 +113,8 @@ def test_no_adversary_moves_the_rows_further_and_one_moves_them_so_far(counts, m
     worst = np.linalg.norm(matrix @ drawn)
     assert worst <= claimed <= worst * (1 + 1e-8) or claimed == worst == 0
     without_cross_terms = np.sqrt((drawn**2 * (matrix**2).sum(axis=0)).sum())
-    if (matrix.T @ matrix - np.diag((matrix**2).sum(axis=0)))[np.ix_(drawn > 0, drawn > 0)].max(
-        initial=0
-    ) > 1e-3:
+    crossing = matrix.T @ matrix - np.diag((matrix**2).sum(axis=0))
+    if crossing[np.ix_(drawn > 0, drawn > 0)].max(initial=0) > 1e-3:
         assert without_cross_terms < claimed, "the mistake must show"
 
 

@@ -30,9 +30,8 @@ def gaussian(request):
     """One example in every batch: the Gaussian mechanism, and its μ."""
     sigma, rounds = request.param
     sure = Participation.binomial(1, 1.0)
-    return privacy_profile(sure, noise_multiplier=sigma, rounds=rounds, resolution=1e-7), math.sqrt(
-        rounds
-    ) / sigma
+    profile = privacy_profile(sure, noise_multiplier=sigma, rounds=rounds, resolution=1e-7)
+    return profile, math.sqrt(rounds) / sigma
 
 
 def test_delta_of_the_gaussian_mechanism(gaussian):
@@ -211,14 +210,11 @@ def test_the_tight_bound_agrees_with_dp_accounting(count, rate, sigma, rounds, p
 
 
 def test_what_dp_accounting_cannot_do_is_refused():
+    how = {"rounds": 10, "resolution": 1e-6}
     with pytest.raises(CertificationError, match="reach"):
-        privacy_profile(
-            Participation.binomial(100_000, 0.5), noise_multiplier=1e4, rounds=10, resolution=1e-6
-        )
+        privacy_profile(Participation.binomial(100_000, 0.5), noise_multiplier=1e4, **how)
     with pytest.raises(CertificationError, match="reach"):
-        privacy_profile(
-            Participation.binomial(3, 0.5), noise_multiplier=1.0, rounds=10, resolution=1e-6, step=1e-9
-        )
+        privacy_profile(Participation.binomial(3, 0.5), noise_multiplier=1.0, **how, step=1e-9)
 
 
 @pytest.mark.slow
@@ -238,12 +234,9 @@ def test_many_rounds_take_a_coarser_step_and_stay_above(monkeypatch):
 
 def test_a_number_below_the_truth_is_refused(monkeypatch):
     """Without connect-the-dots dp_accounting is below the closed form of one round, and that is seen."""
-    original = pld._create_pld_pmf_from_monotone_privacy_loss
-    monkeypatch.setattr(
-        pld,
-        "_create_pld_pmf_from_monotone_privacy_loss",
-        lambda *a, **k: original(*a, **{**k, "use_connect_dots": False}),
-    )
+    name = "_create_pld_pmf_from_monotone_privacy_loss"
+    original = getattr(pld, name)
+    monkeypatch.setattr(pld, name, lambda *a, **k: original(*a, **{**k, "use_connect_dots": False}))
     k = Participation.binomial(100, 2048 / 1.2e6)
     profile = privacy_profile(k, noise_multiplier=3.0, rounds=2000, resolution=1e-6, step=2e-3)
     with pytest.raises(CertificationError, match="shortfall"):

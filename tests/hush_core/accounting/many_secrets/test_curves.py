@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
@@ -159,9 +160,7 @@ def test_very_large_rates_still_get_a_curve():
     secrets, each = 200, 3
     rates = np.concatenate([np.ones(secrets), rng.uniform(0.2, 0.9, secrets * (each - 1))])
     edges = tagged(np.tile(np.arange(secrets), each))
-    table = pl.DataFrame(
-        {"secret_id": np.arange(secrets), "prior": [1e-6] * secrets, "posterior": [0.5] * secrets}
-    )
+    table = frame_of(secret_id=np.arange(secrets), prior=[1e-6] * secrets, posterior=[0.5] * secrets)
     mechanism = {"noise_multiplier": 200.0, "rounds": 100}
     curves = posterior_curves(edges, rates, table, method="blow_up", **mechanism)
     assert curves.table["curve"].n_unique() <= MOST_CURVES

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -129,11 +130,9 @@ def test_where_none_is_near():
 
 def of_rates(own, prior):
     """The accountant of one run of these secrets."""
-    edges = pl.DataFrame(
-        {
-            "example_id": np.arange(sum(map(len, own)), dtype=np.uint32),
-            "secret_id": np.repeat(np.arange(len(own), dtype=np.uint32), [len(rates) for rates in own]),
-        }
+    edges = frame_of(
+        example_id=np.arange(sum(map(len, own))),
+        secret_id=np.repeat(np.arange(len(own)), [len(rates) for rates in own]),
     )
     table = {"secret_id": np.arange(len(own), dtype=np.uint32), "prior": prior, "posterior": prior**0.1}
     profiles = group_profiles(edges, np.concatenate(own), pl.DataFrame(table))
@@ -182,12 +181,8 @@ def test_a_finer_grid_is_tighter_and_close():
         accountant.inherit(np.arange(len(own)), ratio)
         found.append(accountant.bound)
     coarse, fine = found
-    mine = np.array(
-        [
-            posterior_bound(Participation.from_rates(r), prior=p, method="blow_up", **MECHANISM).value
-            for r, p in zip(own, prior, strict=True)
-        ]
-    )
+    pairs = [(Participation.from_rates(r), p) for r, p in zip(own, prior, strict=True)]
+    mine = np.array([posterior_bound(k, prior=p, method="blow_up", **MECHANISM).value for k, p in pairs])
     assert np.all(np.isfinite(fine)) and np.all(fine <= coarse * (1 + 1e-3))
     assert np.all(fine <= mine * 1.02)
 
@@ -260,12 +255,11 @@ def test_bounds_follow_the_stochastic_order(method, case):
     values = []
     for each in (rates, above):
         try:
-            values.append(
-                posterior_bound(
-                    Participation.from_rates(each),
-                    noise_multiplier=sigma, rounds=rounds, prior=prior, method=method,
-                ).value
-            )  # fmt: skip
+            k, how = (
+                Participation.from_rates(each),
+                {"noise_multiplier": sigma, "rounds": rounds, "method": method},
+            )
+            values.append(posterior_bound(k, **how, prior=prior).value)
         except CertificationError:
             return
     assert values[0] <= values[1] * (1 + 1e-3)

@@ -138,11 +138,7 @@ def coming(laws, places, rounds):
 
 
 def test_noise_of_planned_runs_is_the_smallest():
-    laws = [
-        Participation.binomial(100, 1e-3),
-        Participation.binomial(40, 2e-3),
-        Participation.binomial(5, 1e-2),
-    ]
+    laws = [Participation.binomial(n, rate) for n, rate in ((100, 1e-3), (40, 2e-3), (5, 1e-2))]
     past = [[Run(laws[0], 12.0, 200)], [Run(laws[1], 12.0, 200), Run(laws[1], 14.0, 100)], []]
     priors, targets = np.full(3, 1e-8), np.array([1e-5, 3e-5, 2e-5])
     run = coming(laws, np.arange(3), 200)
@@ -162,11 +158,7 @@ def test_noise_of_planned_runs_is_the_smallest():
 @pytest.mark.slow
 def test_noise_of_many_secrets_by_groups():
     own = history(120, 4)
-    law = [
-        Participation.binomial(30, 2e-3),
-        Participation.binomial(60, 1e-3),
-        Participation.binomial(3, 5e-3),
-    ]
+    law = [Participation.binomial(n, rate) for n, rate in ((30, 2e-3), (60, 1e-3), (3, 5e-3))]
     rng = np.random.default_rng(0)
     run = coming(law, rng.integers(0, 3, 120), 300)
     before = certify_runs(own, np.full(120, PRIOR), np.full(120, 0.5)).table["bound"].to_numpy()

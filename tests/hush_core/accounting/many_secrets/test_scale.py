@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from frames import frame_of
 
 from hush_core.accounting import Participation, bound_secrets, calibrate, posterior_bound
 from hush_core.accounting.many_secrets.one_run import OWN
@@ -10,13 +11,7 @@ from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.errors import InputError
 
 ROUNDS, SECRETS, EXAMPLES = 64, 320, 30_000
-EQUAL, SURE, MANY, UNDRAWN, SILENT = (
-    (SECRETS - 6, SECRETS - 5),
-    SECRETS - 4,
-    SECRETS - 3,
-    SECRETS - 2,
-    SECRETS - 1,
-)
+*EQUAL, SURE, MANY, UNDRAWN, SILENT = range(SECRETS - 6, SECRETS)
 MECHANISM = {"rounds": ROUNDS}
 
 
@@ -28,10 +23,8 @@ def graph():
     rates = 10.0 ** rng.uniform(-3.5, -1.7, EXAMPLES)
     rates[:20], rates[20:60] = 1.0, 0.0
     rates[10_000:] = rng.uniform(0, 5e-5, 20_000)
-    tagged = [
-        rng.choice(np.arange(60, 10_000), int(10 ** rng.uniform(0, 2.2)), replace=False)
-        for _ in range(SECRETS - 6)
-    ]
+    usual = np.arange(60, 10_000)
+    tagged = [rng.choice(usual, int(10 ** rng.uniform(0, 2.2)), replace=False) for _ in range(SECRETS - 6)]
     tagged += [np.arange(100, 130), np.arange(100, 130), np.array([0, 100]), np.arange(10_000, 30_000)]
     tagged += [np.arange(20, 60), np.empty(0)]
     prior = 10.0 ** rng.uniform(-12, -3, SECRETS)
@@ -39,20 +32,10 @@ def graph():
     posterior = np.minimum(prior ** rng.uniform(0.3, 0.6, SECRETS), 0.5)
     prior[list(EQUAL)], posterior[list(EQUAL)] = 1e-5, (1e-2, 2e-2)
     prior[SURE], posterior[SURE] = 1e-3, 0.4
-    edges = pl.DataFrame(
-        {
-            "example_id": np.concatenate(tagged).astype(np.uint32),
-            "secret_id": np.repeat(np.arange(SECRETS, dtype=np.uint32), [len(t) for t in tagged]),
-        }
-    )
-    secrets = pl.DataFrame(
-        {
-            "secret_id": np.arange(SECRETS, dtype=np.uint32),
-            "name": [f"kind:{i}" for i in range(SECRETS)],
-            "prior": prior,
-            "posterior": posterior,
-        }
-    )
+    owners = np.repeat(np.arange(SECRETS), [len(t) for t in tagged])
+    edges = frame_of(example_id=np.concatenate(tagged).astype(np.uint32), secret_id=owners)
+    names = [f"kind:{i}" for i in range(SECRETS)]
+    secrets = frame_of(secret_id=range(SECRETS), name=names, prior=prior, posterior=posterior)
     assert len(group_profiles(edges, rates, secrets)) > OWN and len(np.unique(prior)) > 64
     return edges, rates, secrets
 
@@ -186,12 +169,7 @@ def near_equal_needs(largest_rate):
     rates = rng.uniform(largest_rate / 4, largest_rate, (secrets, each))
     total = rates.sum(axis=1, keepdims=True)
     rates *= total.mean() / total * rng.uniform(0.999, 1, (secrets, 1))
-    edges = pl.DataFrame(
-        {
-            "example_id": np.arange(secrets * each, dtype=np.uint32),
-            "secret_id": np.repeat(np.arange(secrets, dtype=np.uint32), each),
-        }
-    )
+    edges = frame_of(example_id=np.arange(secrets * each), secret_id=np.repeat(np.arange(secrets), each))
     table = {"secret_id": np.arange(secrets, dtype=np.uint32), "prior": [1e-8] * secrets}
     return edges, rates.ravel(), pl.DataFrame({**table, "posterior": [1e-4] * secrets})
 
@@ -205,18 +183,9 @@ def test_many_secrets_that_need_nearly_the_same(largest_rate):
 
 
 def small_graph():
-    edges = pl.DataFrame(
-        {"example_id": [0, 1, 2, 3], "secret_id": [0, 0, 1, 2]},
-        schema={"example_id": pl.UInt32, "secret_id": pl.UInt32},
-    )
-    secrets = pl.DataFrame(
-        {
-            "secret_id": np.arange(3, dtype=np.uint32),
-            "name": ["kind:a", "kind:b", "kind:c"],
-            "prior": [1e-6, 1e-5, 1e-4],
-            "posterior": [1e-3, 1e-2, 1e-2],
-        }
-    )
+    edges = frame_of(example_id=[0, 1, 2, 3], secret_id=[0, 0, 1, 2])
+    promised = {"prior": [1e-6, 1e-5, 1e-4], "posterior": [1e-3, 1e-2, 1e-2]}
+    secrets = frame_of(secret_id=range(3), name=["kind:a", "kind:b", "kind:c"], **promised)
     return edges, np.array([0.1, 0.2, 0.3, 0.4]), secrets
 
 

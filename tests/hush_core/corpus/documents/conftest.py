@@ -1,7 +1,5 @@
 """Real files in tmp_path; `read` gives (documents by name, counts of what was skipped)."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

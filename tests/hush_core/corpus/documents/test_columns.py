@@ -1,15 +1,19 @@
 """Parquet, JSON lines and CSV hold the same table: the same documents, counts and refusals."""
 
-from __future__ import annotations
-
 import csv
+import io
 import json
 import traceback
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.corpus.documents import Document, read_documents
+from hush_core.corpus.documents.csv_table import _Records
+from hush_core.corpus.documents.streams import pieces
 from hush_core.errors import InputError
 
 ROWS = [
@@ -151,3 +155,136 @@ def test_a_parquet_bomb_of_rows_is_refused(tmp_path):
 def test_a_document_shows_neither_text_nor_unit():
     shown = repr(Document("row-1", b"hunter2", "ann@example.org"))
     assert "hunter2" not in shown and "ann" not in shown and "row-1" in shown
+
+
+FIELD = st.text(st.sampled_from('ab,"\n\r é'), max_size=8)
+
+
+def _records(raw: bytes, piece: int, limit: int = 10_000):
+    return list(_Records(limit, "t").read(pieces(io.BufferedReader(io.BytesIO(raw)), piece)))
+
+
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
+@given(
+    st.integers(2, 4).flatmap(
+        lambda n: st.lists(st.lists(FIELD, min_size=n, max_size=n), min_size=1, max_size=5)
+    ),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.integers(1, 9),
+)
+def test_what_the_csv_module_writes_is_read_back(rows, end, quote_all, piece):
+    out = io.StringIO(newline="")
+    quote_all |= any(
+        "\r" in field for row in rows for field in row
+    )  # the module quotes "\r" only if it ends lines
+    csv.writer(out, lineterminator=end, quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL).writerows(
+        rows
+    )
+    raw = out.getvalue().encode()
+    for written in (raw, raw.removesuffix(end.encode())):
+        assert [[f.decode() for f in record] for _, record in _records(written, piece)] == rows
+
+
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
+@given(
+    st.binary(max_size=60) | st.text(st.sampled_from('a,"\n\r'), max_size=40).map(str.encode),
+    st.integers(1, 9),
+)
+def test_any_bytes_are_read_the_same_in_pieces_of_any_size_or_refused(raw, piece):
+    def outcome(size):
+        try:
+            return _records(raw, size)
+        except InputError as error:
+            return str(error)
+
+    assert outcome(piece) == outcome(1 << 16)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "what"),
+    [
+        ('text,who\na,b\n"open,c\nd,e\n', 3, "never closed"),
+        ('text,who\na,b\n"closed" hunter2,c\n', 3, "continues after"),
+        ("text,who\na,b\n\nhunter2\n", 4, "1 of the 2 fields"),
+        ('text,who\n"a\nb",c\nhunter2,c,d\n', 4, "more than the 2 fields"),
+        ("text,who,text\na,b,c\n", 1, "2 columns named 'text'"),
+        ("hunter2 x,who\na,b\n", 1, "there are: who and 1 more"),
+    ],
+)
+def test_errors_name_the_line_and_no_value(table, read, content, line, what):
+    with pytest.raises(InputError, match=rf"t\.csv: line {line}: .*{what}") as caught:
+        read(table("t.csv", content))
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_row_beyond_the_limit_is_passed_over_and_the_next_is_read(table, read):
+    rows = ["text,who", '"' + 'long, ""\n' * 200_000 + '",a', '"' + "x" * 300_000 + '",b', ",c", "after,d"]
+    path = table("t.csv", "\n".join(rows))
+    documents, skipped = read(path, 299_999, unit="who")
+    assert documents == {"line-200005": ("after", "d")}
+    assert skipped == {"too_large": 2, "empty": 1}
+    documents, _ = read(path, 300_000)  # beyond the csv module's own limit on a field
+    assert [len(text) for text, _ in documents.values()] == [300_000, 5]
+
+
+def test_bytes_that_are_no_utf8_cost_one_row_only_in_a_column_asked_for(table, read):
+    path = table("t.csv", b"text,who,note\na\xe9,x,n\nb,y,\xe9\nc,\xe9,n\n")
+    assert read(path, unit="who") == ({"line-3": ("b", "y")}, {"undecodable": 2})
+
+
+@pytest.mark.parametrize(
+    "line", ['{"text": "hunter2"', "[1, 2]", "null", "hunter2", '{"text": 1e}', "[" * 100_000, "9" * 5000]
+)
+def test_a_line_that_is_no_object_is_refused_by_number_without_its_value(table, read, line):
+    path = table("t.jsonl", '{"text": "a"}\n\n' + line + "\n")
+    with pytest.raises(InputError, match=r"t\.jsonl: line 3") as caught:
+        read(path)
+    error: BaseException | None = caught.value
+    while error is not None:  # not even in what the error carries along
+        assert "hunter2" not in str(error) + repr(vars(error))
+        error = error.__cause__ or error.__context__
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_odd_lines_are_read_or_counted(table, read):
+    lines = [
+        b'\xef\xbb\xbf{"text": "bom"}\r',
+        b"   ",
+        b'{"text": "half a pair \\ud800"}',
+        b'{"text": "a pair \\ud83d\\ude00", "other": NaN}',
+        b'{"text": "latin \xe9"}',
+        b'{"other": 1}',
+        json.dumps({"text": "short", "other": "x" * 1_100_000}).encode(),
+        b'{"text": ""}',
+        b'{"text": "last"}',
+    ]
+    documents, skipped = read(table("t.jsonl", b"\n".join(lines)), 100)
+    assert documents == {
+        "line-1": ("bom", None),
+        "line-4": ("a pair \U0001f600", None),
+        "line-9": ("last", None),
+    }
+    assert skipped == {"undecodable": 2, "null_text": 1, "too_large": 1, "empty": 1}
+
+
+def test_the_limit_on_a_line_lets_every_text_through_that_may_be_trained_on(table, read):
+    escaped = '{"text": "' + "\\u0041" * 1000 + '", "other": "' + "x" * 1_000_000 + '"}'
+    documents, _ = read(table("t.jsonl", escaped), 1000)
+    assert documents["line-1"] == ("A" * 1000, None)
+
+
+def test_a_column_that_only_some_lines_have_is_no_mistake(table, read):
+    path = table("t.jsonl", '{"text": "a"}\n{"text": "b", "who": "ann"}\n')
+    assert read(path, unit="who") == ({"line-2": ("b", "ann")}, {"no_unit": 1})
+
+
+def test_an_unnamed_column_is_missed_before_the_file_is_read_through(table, read):
+    path = table("t.jsonl", '{"txt": "a"}\n' * 10_001 + "no json\n")
+    with pytest.raises(InputError, match="no column 'text'; there are: txt"):
+        read(path)
+
+
+def test_an_empty_file_is_an_empty_table(table, read):
+    assert read(table("t.jsonl", "")) == ({}, {})

@@ -1,7 +1,5 @@
 """Conversations become one text, and it is exact what the assistant says, for templates that go by turns."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Formats, gzip, refusals of arguments, and memory that does not grow with the table."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The clean view runs nothing of the source's configuration and sees nothing but its true objects."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

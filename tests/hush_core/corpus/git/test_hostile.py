@@ -3,8 +3,6 @@
 Every object is forged with its bytes, as no git would write them. A hang is cut short and fails.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal
@@ -346,14 +344,10 @@ def test_odd_trees_are_read_or_refused_and_nothing_is_written(make_repo, tmp_pat
     got = files(repo)
     assert len(got) == len(names) + 3 and set(got.values()) == {b"text\n"}
     assert before == {p for p in tmp_path.rglob("*") if ".git" not in p.parts}
-    for bad in (
-        entry("", blob),
-        entry("a/b", blob),
-        b"100644 a",
-        b"x",
-        entry("m", blob, "1"),
-        entry("n", blob, ""),
-    ):
+    unnamed = [
+        entry(name, blob, mode) for name, mode in (("", "100644"), ("a/b", "100644"), ("m", "1"), ("n", ""))
+    ]
+    for bad in (*unnamed, b"100644 a", b"x"):
         commit(repo, forge(repo, "tree", bad))
         try:
             assert set(files(repo).values()) <= {b"text\n"}
@@ -461,10 +455,8 @@ def test_git_beside_its_caller_ends_with_it_and_stays_within_its_limits(make_rep
         with pytest.raises(ZeroDivisionError), view.beside("ls-tree", "-r", view.commit):
             assert len(_children() - before) == 1
             raise ZeroDivisionError  # the caller's own work is refused: nobody waits for git
-        with (
-            view.beside("ls-tree", "-r", view.commit) as listing,
-            pytest.raises(InputError, match="keeps git busy"),
-        ):
+        busy = pytest.raises(InputError, match="keeps git busy")
+        with view.beside("ls-tree", "-r", view.commit) as listing, busy:
             list(listing())
         assert _children() == before
     bomb(repo, entry("f", forge(repo, "blob", b"text\n")))

@@ -1,7 +1,5 @@
 """A detector out of another package: found by its entry point, validated by its own model, run by the engine."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys
@@ -55,10 +53,7 @@ def test_the_documented_example_works(acme, make_repo):
     config = job(repo, kind="acme_marker", text="MARK")
     result = extract(config, KEY)
     rows = result.edges.join(result.examples, on="example_id").select("path", "start", "reason").rows()
-    assert set(rows) == {
-        ("a", 28, "acme_marker"),
-        ("c", 28, "acme_marker"),
-    }
+    assert set(rows) == {("a", 28, "acme_marker"), ("c", 28, "acme_marker")}
     assert result.secrets["kind"].to_list() == ["acme_marker"]
     assert config.model_dump(mode="json")["secrets"][0]["text"] == "MARK"
     assert re.fullmatch(r"[0-9a-f]{16}, acme_marker 1", detector_versions({"acme_marker", "path"}))
@@ -120,9 +115,8 @@ def test_kinds_are_named_and_broken_packages_refused(acme, make_repo):
     assert "path, codeowners" in error.value.hint and "acme_marker" in error.value.hint
     with pytest.raises(InputError, match="cannot be loaded"):
         job(repo, kind="broken")
-    assert (
-        type(job(repo, kind="path", globs=["a"]).secrets[0]).__name__ == "PathSecret"
-    )  # ours cannot be taken
+    entry = job(repo, kind="path", globs=["a"]).secrets[0]
+    assert type(entry).__name__ == "PathSecret", "ours cannot be taken"
 
 
 def test_spreaders_see_what_was_found_and_their_values_are_sought(make_repo, monkeypatch):
@@ -141,10 +135,6 @@ def test_spreaders_see_what_was_found_and_their_values_are_sought(make_repo, mon
     monkeypatch.setattr(extraction, "PROPAGATORS", (importers,))
     result = extract(job(repo, kind="path", globs=["core.py"]), KEY)
     rows = result.edges.join(result.examples, on="example_id").select("path", "reason").rows()
-    assert set(rows) == {
-        ("core.py", "path"),
-        ("user.py", "propagated:import"),
-        ("far.py", "propagated:raw"),
-    }
+    assert set(rows) == {("core.py", "path"), ("user.py", "propagated:import"), ("far.py", "propagated:raw")}
     assert seen == [("x", "core.py")]
     assert result.coverage["secrets"]["x"]["propagated"] == 2

@@ -1,7 +1,5 @@
 """What people wrote: `file` holds `commit` holds `blame`, through renames with edits, splits, copies and merges."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import defaultdict
@@ -21,14 +19,10 @@ ATTRIBUTES = ("file", "commit", "blame")
 def job(
     path: Path, people: tuple[str, ...] = PEOPLE, attributes: tuple[str, ...] = ATTRIBUTES, mode: str = "tree"
 ):
+    names = {who: who[:3].replace("??[", "all").replace("an*", "two") for who in people}
     secrets = [
-        {
-            "id": f"{who[:3].replace('??[', 'all').replace('an*', 'two')}-{a}",
-            "kind": "contributors",
-            "emails": [who],
-            "attribute": a,
-        }
-        for who in people
+        {"id": f"{name}-{a}", "kind": "contributors", "emails": [who], "attribute": a}
+        for who, name in names.items()
         for a in attributes
     ]
     return job_of([path], secrets, mode, chunk_bytes=16)
@@ -80,9 +74,8 @@ def test_in_history_mode_file_holds_commit(make_repo, seed):
     path = write_history(make_repo(), seed, commits=30)
     rows = extract(job(path, attributes=("file", "commit"), mode="history"), b"k" * 32)
     held = defaultdict(set)
-    for name, example in (
-        rows.edges.join(rows.secrets, on="secret_id").select("name", "example_id").iter_rows()
-    ):
+    edges = rows.edges.join(rows.secrets, on="secret_id")
+    for name, example in edges.select("name", "example_id").iter_rows():
         held[name].add(example)
     for who in PEOPLE:
         assert held[f"{who[:3]}-file"] >= held[f"{who[:3]}-commit"] > set()

@@ -1,20 +1,22 @@
-"""Keys spelled byte by byte are found under a name for keys; vectors, tables, counted and public bytes are not."""
+"""Keys spelled byte by byte and credentials in arrays of bytes are found; vectors, tables, public bytes are not."""
 
 # ruff: noqa: E501  (tables: one row a form)
 
-from __future__ import annotations
-
+import itertools
 import random
 
 import pytest
 
 from hush_core.secrets.detectors.credential_bytes import SIZES
+from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, decoded
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.guessing.byte_lists import listed_bytes
 from hush_core.secrets.priors import KEY_BYTES, PASSWORD_BITS, guess_bits
 
 KEY = random.Random(5).randbytes(32)
+
 PAIR = KEY + random.Random(6).randbytes(32)
+
 PASSWORD = b"J7kq2!mWz9Lr4"
 
 
@@ -27,7 +29,9 @@ def escaped(data: bytes) -> str:
 
 
 LINES = ",\n\t".join(listed(KEY[n : n + 8]) for n in range(0, 32, 8))
+
 SIGNED = ", ".join(str(byte - 256 if byte > 127 else byte) for byte in KEY)
+
 FOUND = {
     "Go": f"var key = []byte{{{listed(KEY)}}}", "over lines": f"var encryptionKey = [32]byte{{\n\t{LINES},\n}}",
     "Java": f"private static final byte[] KEY = new byte[] {{ {listed(KEY, '(byte)0x%02X')} }};", "signed": f"byte[] seed = {{{SIGNED}}};",
@@ -84,3 +88,42 @@ def test_a_password_that_is_spelled_in_numbers_claims_no_more_than_one(form):
     [(rule, start, end)] = own_findings(text, [])
     assert listed_bytes(text[start:end]) == PASSWORD
     assert guess_bits(rule, text[start:end]) <= PASSWORD_BITS
+
+
+WORDS = b"the quick brown fox runs over a lazy dog and then away again, "
+
+
+def array(text: bytes) -> bytes:
+    return b"".join(
+        b"  " + b"".join(b"0x%02x, " % byte for byte in text[at : at + 12]) + b"\n"
+        for at in range(0, len(text), 12)
+    )
+
+
+def lines_of(content: bytes) -> list[tuple[int, int]]:
+    ends = [0, *itertools.accumulate(map(len, content.splitlines(keepends=True)))]
+    return list(itertools.pairwise(ends))
+
+
+def test_each_byte_of_an_array_is_decoded_once_however_many_lines_it_has():
+    looked = []
+
+    def find(text):
+        looked.append(len(text))
+        return ()
+
+    text = WORDS * 60
+    content = array(text) + b"}\n\n{\n" + array(text)
+    assert list(decoded(content, lines_of(content), find)) == []
+    assert 2 * len(text) <= sum(looked) < 3 * len(text)
+
+
+def test_a_password_in_the_midst_of_an_array_is_one_finding_over_its_lines():
+    content = b"char x[] = {\n" + array(WORDS + b"password=J7kq2!mWz9Lr4 ") + b"};\n"
+
+    def find(text):
+        at = text.find(b"J7kq2!mWz9Lr4")
+        return [("hush.assigned-password", at, at + 13)] if at >= 0 else []
+
+    ((rule, start, end),) = decoded(content, lines_of(content), find)
+    assert rule == DECODED_PASSWORD and content[start:end].count(b"\n") > 5

@@ -1,7 +1,5 @@
 """Texts of a translated program are no passwords; what may be one there, and a list of passphrases, are found."""
 
-from __future__ import annotations
-
 import pytest
 
 from hush_core.secrets.detectors import credentials

@@ -1,8 +1,6 @@
-"""Passwords that no rule of a syntax covers: near a name, in columns, in encoded text; and what is none of these."""
+"""Passwords that no rule of a syntax covers: near a name, in columns, encoded, in sentences; and what is none."""
 
 # ruff: noqa: E501  (tables: one row a form)
-
-from __future__ import annotations
 
 import base64
 import gzip
@@ -15,29 +13,35 @@ from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.priors import PASSWORD_BITS, guess_bits
 
 STRONG, PHRASE = "J7kq2!mWz9Lr4", "pillow-tunnel-anchor-velvet"
+
 WRAPPED = [
     'let password = Some("{}");', 'let password = String::from("{}");', 'password: SecretString::new("{}".into()),',
     'password: str = field(default="{}")', 'char[] password = "{}".toCharArray();', "password: z.string().default('{}')",
     'Password string `env:"PW" envDefault:"{}"`', 'password = bytes("{}", "utf-8")', "password => Digest.hexdigest('{}')",
 ]  # fmt: skip
+
 APART = [
     "password: >-\n  {}", "Password\n--------\n`{}`", "- Password\n  - {}", "#cloud-config\nchpasswd:\n  list: |\n    ada:{}\n", "Demo account: ada / {}", "Use {} as the password here.",
     '{{"key":"password","value":"{}"}}', "  DbPassword:\n    Type: String\n    Default: {}\n", "password: &pw {}",
     '<Key>Password</Key>\n<Value ProtectInMemory="True">{}</Value>', 'USER, PASSWORD = "ada", "{}"', "- key: password\n  value: {}",
 ]  # fmt: skip
+
 LANGUAGES = [
     "senha={}", "clave: {}", "contrasena={}", "contraseña: {}", "parola={}", "пароль: {}", "密码: {}", "Ihr Passwort lautet: {}",
     "mot de passe : {}", "wachtwoord = {}", "hasło: {}", "lösenord: {}", "パスワード: {}", "비밀번호: {}", "şifre: {}",
 ]  # fmt: skip
+
 OPTIONS = ["zip -P {} a.zip f", "xfreerdp /u:ada /p:{} /v:h", "sshpass -p {} ssh h", "rclone --ftp-pass={} x",
            "mongosh --host h -u ada -p '{}'", "ipmitool -H h -U ada -P {} power status", 'run(["sshpass", "-p", "{}", "ssh"])',
            "SELECT pgp_sym_decrypt(card, '{}') FROM t;", "net use Z: \\\\h\\s {} /user:ada", "http --auth ada:{} GET https://h/x"]  # fmt: skip
+
 COLUMNS = [
     "host,user,password,role\nh0,eve,,viewer\nh1,ada,{},admin\n", "name\tpassword\tmail\nada\t{}\ta@b.test\n",
     "COPY users (id, name, password) FROM stdin;\n1\tada\t{}\n\\.\n", '"Title","Username","Password"\n"a","ada","{}"\n',
     "INSERT INTO users (id, name, pwd, role) VALUES (1,'bob','x','y'),\n (2,'ada','{}','y');\n",
     "| user | password | role |\n|---|---|---|\n| ada | {} | admin |\n", "HOST     USER    PASSWORD\nh1       ada     {}\n",
 ]  # fmt: skip
+
 STRONG_ONLY = [
     "Use ada / {} to sign in", "creds: ada:{}", "temporary password for bob - {}", "tool --auth ada:{} get",
     '$db = new mysqli("localhost", "ada", "{}", "db");', "net use Z: \\\\h\\s {} /user:ada", 'psql "user=ada password={} dbname=x"',
@@ -66,7 +70,9 @@ GIVEN = [
     'let k = SecretString::new("lamp otter fern moss".into());', 'const p = process.env.DB_PASS || "copper lantern yellow north";',
     "user: SUAG35IAY2EF5DOZRV6MUSOFDGJ6O2BQCZHSRPLIK6J3GVCX366BFAYSNA",
 ]  # fmt: skip
+
 """Each ends, but for quotes and what follows, in what is found."""
+
 VALUES = [
     "winter_is_nearly_over", "tea leaves never lie", "liverpool-fc", "my dog eats pears", "NestJS-Katze", "RedBarnBlueSky", "Dynamo-Kyiv1",
     "sheep count themselves asleep", "My aunt collects spoons", "spiral notebook penguin", r"\u0062\u006c\u0061\u0075\u0065\u0072",
@@ -75,6 +81,7 @@ VALUES = [
     "adg_123456", "adg_123457", "vXq7Kw2p", "copper lantern drifts", "copper orange drifts", "gravel mango thumb", "lamp otter fern moss",
     "copper lantern yellow north", "SUAG35IAY2EF5DOZRV6MUSOFDGJ6O2BQCZHSRPLIK6J3GVCX366BFAYSNA",
 ]  # fmt: skip
+
 NOT_GIVEN = [
     '"password": "Please enter it again"', 'password = "user_data"', 'password = "auth.login.title"', 'db_pass <- "render_panel_form"', "resetPassword: 'Neuer Versuch noch heute'",
     'const fields = ["user", "password"];\nconst labels = ["name", "word"];', 'password: t("shown when it expires")', "pass to `func_and_grad`",
@@ -117,14 +124,9 @@ def test_a_strong_password_is_found_on_the_line_of_a_name(form):
     assert labelled(f"import os\n{form.format(STRONG)}\nz = 1\n", STRONG)
 
 
-UNUSUAL = [
-    "Ab!kQz.wPtLm",
-    "fern.otter.pepper.moss.lamp",
-    "WalnutFerryCompass",
-    "Nico.Lukas87",
-    "Max016!",
-    "fern otter moss lamp",
-]
+UNUSUAL = ["Ab!kQz.wPtLm", "fern.otter.pepper.moss.lamp", "WalnutFerryCompass", "Nico.Lukas87", "Max016!"]
+UNUSUAL += ["fern otter moss lamp"]
+
 """Passwords without a digit, phrases with a word of code, with capitals or blanks, two names, and a short one."""
 
 
@@ -141,12 +143,13 @@ def test_a_password_of_unusual_looks_is_found_where_its_name_is_plain(form, valu
 )
 def test_a_chosen_password_is_found_in_a_constructor_and_names_in_a_getter_are_not(form):
     assert labelled(f"import os\n{form.format('Nico127_')}\nz = 1\n", "Nico127_")
-    for call in (
+    calls = (
         'os.environ.get("DB_PASS1")',
         'request.form["password2"]',
         'page.locator("input#pwd1")',
         '_("Wrong one2!")',
-    ):
+    )
+    for call in calls:
         assert list(own_findings(f"# text\npassword = {call}\n# end\n".encode(), [])) == []
 
 
@@ -210,3 +213,44 @@ def test_found_passwords_claim_no_more_than_a_person_chooses():
         text = form.format(STRONG).encode()
         for rule, start, end in own_findings(text, []):
             assert guess_bits(rule, text[start:end]) <= PASSWORD_BITS
+
+
+CHOSEN = ("J7kq2!mWz9Lr4", "Kb8xTq4Lm2", "sommer2024", "pillow-tunnel-anchor-velvet")
+
+SENTENCES = [
+    "Das Passwort für den Server lautet {}.", "Das Kennwort ist „{}“, bitte ändern.", "Verwende {} als Passwort.", "Melde dich mit dem Passwort {} an.",
+    "Le mot de passe du serveur est {}.", "Mot de passe : « {} »", "Utilisez {} comme mot de passe.", "La contraseña del servidor es {}.", "La clave es «{}»",
+    "A senha do banco é {}", "La parola d'ordine è {}", "Het wachtwoord is {}", "Lösenordet är {}", "Adgangskoden er {}", "kodeord: {}", "Salasana on {}",
+    "Hasło do bazy to {}", "hasłem jest {}", "Heslo je {}", "A jelszó: {}", "Şifre: {}", "Parola este {}", "Пароль от сервера: {}", "Войдите с паролем {}",
+    "Пароль для базы данных «{}»", "Пароль до бази: {}", "Ο κωδικός πρόσβασης είναι {}", "密码是{}。", "密码：{}", "数据库密码为“{}”，请勿外传", "密碼「{}」", "请使用密码{}登录",
+    "パスワードは「{}」です", "パスワードは{}です。", "パスワードに{}を使う", "合言葉：{}", "비밀번호는 {}입니다", '암호는 "{}"', "كلمة المرور: {}", "הסיסמה היא {}", "पासवर्ड: {}",
+    "รหัสผ่านคือ {}", "Mật khẩu là {}", "Kata sandi: {}", "رمز عبور: {}", 'contraseñaServidor = "{}"', "MOT_DE_PASSE={}", "| Benutzer | Passwort |\n|---|---|\n| ada | {} |",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_password_is_found_in_a_sentence_and_labelled_whole(sentence):
+    for value in CHOSEN:
+        text = f"import os\n{sentence.format(value)}\nz = 1\n".encode()
+        at = text.rindex(value.encode())
+        found = [(rule, a, b) for rule, a, b in own_findings(text, []) if a <= at and at + len(value) <= b]
+        assert found, value
+        assert all(guess_bits(rule, text[a:b]) <= PASSWORD_BITS for rule, a, b in found)
+        assert all(b - a <= len(value) + 1 for _, a, b in found), "text of the sentence belongs to the value"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Passwort: mindestens 8 Zeichen", "パスワード：SHA256", "密码: ant.design", "Mot de passe oublié&thinsp;?", '"password": "Kennwort",',
+        "Пароль должен быть не короче 8 символов", "密码长度必须为8-64位", "contraseña: {contrasena1}", "La contraseña se guarda en config.py2", "Das Passwort steht in v1.2.3",
+        "clave: https://example.org/a1", "mot de passe: %(password1)s",
+    ],
+)  # fmt: skip
+def test_what_a_sentence_says_of_passwords_is_none(line):
+    assert list(own_findings(f"import os\n{line}\nz = 1\n".encode(), [])) == []
+
+
+@pytest.mark.parametrize("line", ["PASSWORD=senha2024", "password: clave-7731", "password = Wachtwoord"])
+def test_a_word_for_a_password_in_another_language_may_be_chosen_as_one(line):
+    assert own_findings(f"# settings\n{line}\nport = 1\nhost = x\n".encode(), []) != []

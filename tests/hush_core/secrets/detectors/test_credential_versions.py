@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501  (tables: one row a secret)
 
-from __future__ import annotations
-
 import base64
 import random
 import re
@@ -292,18 +290,9 @@ def test_wide_lines_of_a_certificate_are_none_in_every_version(look):
 def test_variables_put_together_far_below_a_change_are_seen(look):
     """The line that puts them together is as it was; by itself none of them is a value."""
     parts = [TOKEN[:14], TOKEN[14:27], TOKEN[27:]]
-    texts = [
-        text_of(
-            [
-                f'one = "{parts[0]}"',
-                f'two = "{two}"',
-                f'six = "{parts[2]}"',
-                *code(20, 600),
-                "full = one + two + six",
-            ]
-        )
-        for two in ("", parts[1], parts[1] + "x")
-    ]
+    below = [f'six = "{parts[2]}"', *code(20, 600), "full = one + two + six"]
+    seconds = ("", parts[1], parts[1] + "x")
+    texts = [text_of([f'one = "{parts[0]}"', f'two = "{two}"', *below]) for two in seconds]
     found = followed(look, texts, [None, 0, 1])
     assert not found[0] and found[1]
 

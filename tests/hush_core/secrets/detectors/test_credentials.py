@@ -1,7 +1,5 @@
 """The rules find what they must, hide nothing on a comment's word, and stay quiet on the standard library."""
 
-from __future__ import annotations
-
 import base64
 import random
 import string

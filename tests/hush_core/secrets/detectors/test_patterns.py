@@ -1,16 +1,20 @@
-"""The file of patterns, what is refused without showing it, and where patterns match."""
+"""Globs, literals, patterns, CODEOWNERS: what they match, held to git, and what is refused without showing it."""
 
-from __future__ import annotations
-
+import random
 import re
 import traceback
 
 import pytest
+import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
 from hush_core.errors import InputError
+from hush_core.secrets.detectors import codeowners
+from hush_core.secrets.detectors.codeowners import MAX_COMPARISONS, Codeowners, owned
+from hush_core.secrets.detectors.globs import Glob, Globs, translate
+from hush_core.secrets.detectors.literals import read_literals
 from hush_core.secrets.detectors.patterns import Pattern, find, read_patterns
 
 
@@ -127,3 +131,178 @@ def test_too_many_matches_are_refused_not_cut_short(read):
 
 def test_repr_holds_no_pattern(read):
     assert repr(read("code: canary")[0]) == "Pattern(name='code', line=1)"
+
+
+def test_the_last_matching_glob_wins():
+    globs = Globs(["lib/**", "!lib/api.py", "*.key", "!/lib/open/"], "w")
+    hit = [p for p in ("lib/a.py", "lib/api.py", "x/y.key", "lib/open/z", "other") if globs.match(p)]
+    assert hit == ["lib/a.py", "x/y.key"]
+
+
+@pytest.mark.parametrize(
+    ("globs", "matches"),
+    [
+        (["*.py", "!/src/"], False),
+        (["!*.py", "/src/"], True),
+        (["/src/", "!*.py"], False),
+        (["!src/**", "*.py", "src/"], True),
+        (["src"], True),
+        (["/a.py"], False),
+        (["a.py"], True),
+        (["src/*"], True),
+        (["sr?/[a-c].py"], True),
+    ],
+)
+def test_order_alone_decides(globs, matches):
+    """Pathspec's GitIgnoreSpec lets a pattern of files outrank a later one of folders; a missed file."""
+    assert Globs(globs, "w").match("src/a.py") is matches
+
+
+def test_odd_characters_do_not_slip_through():
+    assert Globs(["trading/eu/**"], "w").match("trading/eu/a\ufffdb")
+
+
+@pytest.mark.parametrize("glob", ["", "/", "!", "# comment", "   "])
+def test_a_glob_that_can_match_nothing_is_refused(glob):
+    with pytest.raises(InputError, match="matches nothing"):
+        Globs(["ok", glob], "secrets.x.globs")
+
+
+def test_literals_are_stripped_unique_and_numbered(tmp_path):
+    file = tmp_path / "names.txt"
+    file.write_bytes("\ufeffProject Falcon\r\n\n  caf\u00e9 \nProject Falcon\n#hash\n".encode())
+    assert read_literals(file) == [(1, b"Project Falcon"), (3, "caf\u00e9".encode()), (5, b"#hash")]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"good one\nxy\n", b"canary-\xff\n", None])
+def test_bad_literal_files_are_refused_without_their_content(tmp_path, content):
+    file = tmp_path / "names.txt"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InputError) as error:
+        read_literals(file)
+    assert "canary" not in str(error.value) and "xy" not in str(error.value).replace(str(tmp_path), "")
+
+
+PIECES = [
+    "a", "b", "c", "/", "/", "*", "**", "?", "[ab]", "[!a]", "[^b-c]", "[[:alpha:]]", "[[:digit:]1]",
+    "[]a]", "[a-]", "[-b]", "[+--]", "[!-0]", "[\\]b]", "\\*", "\\a", "-", ".", "1", "/**/", "**/", "/**",
+    "[[:punct:]]", "[a", "]", "!", "[[:foo:]]", "[c-a]", "[a-c-e]", "[[:alpha:]-z]", "[[.a.]]",
+]  # fmt: skip
+
+NAMES = ["a", "b", "c", "-", ".", "1", "]", "ab", "ac", "*", "!", "e", "z"]
+
+
+def paths(chance: random.Random) -> list[str]:
+    made = {
+        "/".join("".join(chance.choices(NAMES, k=chance.randint(1, 2))) for _ in range(chance.randint(1, 4)))
+        for _ in range(200)
+    }
+    return sorted(p for p in made if not {".", ".."} & set(p.split("/")))
+
+
+def ignored(repo, pattern: str, names: list[str]) -> set[str]:
+    (repo.path / ".git" / "info" / "exclude").write_text(pattern + "\n")
+    try:
+        out = repo.git("check-ignore", "--no-index", "--stdin", "-z", stdin="\0".join(names).encode())
+    except Exception as error:  # status 1: none is
+        assert getattr(error, "returncode", 0) == 1
+        return set()
+    return set(out.split("\0")) - {""}
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(3))
+def test_globs_match_what_git_matches(make_repo, seed):
+    chance, repo = random.Random(seed), make_repo()
+    (repo.path / ".git" / "info").mkdir(exist_ok=True)
+    names = paths(chance)
+    matched = 0
+    for _ in range(120):
+        pattern = "".join(chance.choices(PIECES, k=chance.randint(1, 5))).lstrip("!")
+        try:
+            glob = Glob(pattern)
+            found = {name for name in names if glob.match(name)}
+            assert found == {n for n in names if re2.search(translate(pattern)[0], n)}
+        except ValueError:
+            found = set()
+        assert found == ignored(repo, pattern, names), pattern
+        matched += bool(found)
+    assert matched > 40
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "matches"),
+    [
+        ("[[:upper:]]*.py", "Ab.py", True),
+        ("[[:upper:]]*.py", "ab.py", False),
+        ("x[]-]y", "x-y", True),
+        ("x[]-]y", "x]y", True),
+        ("k[!/]y", "k/y", False),
+        ("a[+--]b", "a,b", True),
+        ("caf?", "caf\u00e9", True),
+    ],
+)
+def test_classes(glob, path, matches):
+    assert Glob(glob).match(path) is matches
+
+
+RULES = {
+    "the last match wins": (
+        "* @acme/all\n/src/ @acme/Risk @joe # note @not\n/src/open/ @acme/web\n/src/free/\n",
+        {"README": {"@acme/all"}, "src/a/b.py": {"@acme/risk", "@joe"}, "src/open/x.py": {"@acme/web"},
+         "src/free/x.py": set(),  # a pattern without owners takes ownership away
+         "lib/src/a.py": {"@acme/all"}},
+    ),
+    "a later folder outranks an earlier suffix": ("*.py @py\n/src/ @risk\n", {"src/a.py": {"@risk"}}),
+    "a later suffix outranks an earlier folder": ("/src/ @risk\n*.py @py\n", {"src/a.py": {"@py"}}),
+    "a star at the end is not recursive": (
+        "* @all\ndocs/* @writers\n", {"docs/a.md": {"@writers"}, "docs/deep/a.md": {"@all"}},
+    ),
+    "what lies directly in a folder of that name": (  # as GitHub says of `docs/*`
+        "* @all\n**/python/* @py\n/* @top\n",
+        {"python/a/python/x.h": {"@py"}, "python/x.h": {"@py"}, "a/python/x.h": {"@py"}, "python/a/x.h": {"@all"},
+         "README": {"@top"}},
+    ),
+    "a folder at any depth": ("a/**/* @deep\n", {"a/b/c/d": {"@deep"}}),
+    "two folders down": ("a/*/* @two\n", {"a/b/c/d": set(), "a/b/c": {"@two"}}),
+    "a last line that no host understands": ("/src/ @risk\n[\n", {"src/a.py": {"@risk"}, "a.py": set()}),
+    "such a line before others": ("[ @x\n/src/ @risk\n", {"src/a.py": {"@risk"}, "a.py": set()}),
+    "escapes, comments and lines nobody understands": (
+        "# c @x\n!docs/ @neg\n/with\\ space/ @s\n*.md mail@x.org\n\n\\#odd @hash\n",
+        {"with space/a": {"@s"}, "a.md": {"mail@x.org"}, "docs/a": set(), "#odd": {"@hash"}},
+    ),
+    "sections each have a last match and defaults": (
+        "*.py @base\n[Risk][2] @acme/risk\n/eu/\n/us/ @acme/us\n^[Docs] @docs\n*.md\n[risk]\n/asia/\n",
+        {"eu/a.py": {"@base", "@acme/risk"}, "us/a.md": {"@acme/us", "@docs"}, "asia/x": {"@acme/risk"}},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_who_owns_what(rule):
+    text, wanted = RULES[rule]
+    parsed = Codeowners(text.encode())
+    assert {path: set(parsed.owners(path)) for path in wanted} == wanted
+
+
+def test_a_hostile_file_of_many_patterns_is_soon_refused(monkeypatch):
+    """65,000 patterns for any path took minutes: each was compiled, and 2e9 comparisons were allowed."""
+    assert MAX_COMPARISONS <= 100_000_000
+    monkeypatch.setattr(codeowners, "MAX_COMPARISONS", 300_000)
+    content = b"".join(b"*x%07d*y @t%d\n" % (i, i % 7) for i in range(16_384))
+    parsed = Codeowners(content)
+    with pytest.raises(InputError, match="comparisons") as error:
+        for n in range(30):
+            assert parsed.owners(f"src/{n}/file.py") == set()
+    assert "kind: path" in error.value.hint
+    assert not any(rule._used for section in parsed._sections for rule, _ in section._rules)
+
+
+def test_any_file_may_own_and_case_does_not_matter():
+    files = [Codeowners(b"* @acme/web\n"), Codeowners(b"/eu/ @Acme/Risk\n")]
+    assert owned(files, ["@ACME/risk"], "eu/a")
+    assert owned(files, ["acme/risk"], "eu/a")
+    assert not owned(files, ["@acme/ris"], "eu/a")
+    assert not owned(files, ["@acme/risk"], "us/a")
+    assert not owned([], ["@acme/risk"], "eu/a")

@@ -1,7 +1,5 @@
 """Rare words against a plain count, what a word is, and borders of chunks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

@@ -1,15 +1,25 @@
-"""Looking at contents with several threads: the same rows in the same order, each content once."""
+"""Looking at contents with several threads; what is kept for the next process, and the digest that decides so."""
 
-from __future__ import annotations
-
+import ast
+import os
+import shutil
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
+import hyperscan
+import numpy as np
 import polars as pl
 import pytest
 
 from hush_core.corpus import BlobStore
+from hush_core.secrets import kept
+from hush_core.secrets.code import ROOT, sources
+from hush_core.secrets.detectors import credential_rules as rules
 from hush_core.secrets.detectors import scans
 from hush_core.secrets.detectors.scans import looked_at
+from hush_core.secrets.guessing import published
 from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 
 
@@ -91,3 +101,106 @@ def test_two_that_scan_at_once_keep_what_both_found(tmp_path):
     scans._save(file, new(1, 7), names)
     kept = scans._load(file)
     assert sorted(zip(kept["blob"], kept["start"], strict=True)) == [(names[0], 5), (names[1], 7)]
+
+
+ROWS = [(rb"key=[0-9]{4}", 3, 0), (rb"^token", 5, hyperscan.HS_FLAG_MULTILINE)]
+
+TEXT = b"a key=1234\ntoken"
+
+
+@pytest.fixture()
+def folder(tmp_path):
+    before = list(kept._FOLDER)
+    kept.keep_in(tmp_path)
+    yield tmp_path
+    kept.keep_in(before[0] if before else None)
+
+
+def test_kept_gates_are_taken_and_damaged_ones_compiled_anew(folder, monkeypatch):
+    wanted = [(3, 10), (5, 16)]
+    assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
+    (file,) = folder.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    whole = file.read_bytes()
+    for damaged in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:], whole[32:]):
+        file.write_bytes(damaged)
+        assert kept.kept(file.name) is None
+        assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
+        assert file.read_bytes()[:32] == whole[:32] or kept.kept(file.name) is not None
+    monkeypatch.setattr(hyperscan, "dumpb", None)  # nothing is compiled, so nothing written
+    assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
+    with pytest.raises(TypeError):
+        rules.compiled([(rb"other", 1, 0)])
+
+
+def test_gates_that_are_compiled_otherwise_have_another_name(folder, monkeypatch):
+    """What is compiled counts, not what it was written from; and how."""
+    rules.compiled([(rb"key=[0-9]{4,90}", 3, 0)])
+    (file,) = folder.iterdir()
+    assert file.stem == rules._name([(rb"key=[0-9]{4,}", 3, 0)])
+    monkeypatch.setattr(rules, "_MODE", hyperscan.HS_MODE_STREAM)
+    assert file.stem != rules._name([(rb"key=[0-9]{4,}", 3, 0)])
+
+
+def test_kept_hashes_of_common_passwords_are_the_same_and_a_damaged_file_tells_none(folder, monkeypatch):
+    hashes = published._hashes.__wrapped__
+    made = hashes("md5")
+    (file,) = folder.iterdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(published, "_common", None)  # nothing is hashed
+        assert np.array_equal(hashes("md5"), made)
+    file.write_bytes(file.read_bytes()[:-8])
+    assert np.array_equal(hashes("md5"), made)
+    assert published.without_published("5f4dcc3b5aa765d61d8327deb882cf99") == ""
+
+
+def imports_of(path: Path) -> set[Path]:
+    """The files of hush_core that a file imports, at its top or deeper."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    places = [ROOT.parent.joinpath(*name.split(".")) for name in names]
+    files = {file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")}
+    return {file for file in files if file.is_file()}
+
+
+def test_all_that_a_scan_for_credentials_imports_is_in_the_digest():
+    found, new = set(), {ROOT / "secrets" / "detectors" / "credentials.py"}
+    while new:
+        found |= new
+        new = {file for path in new for file in imports_of(path)} - found
+    parts = {file.relative_to(ROOT).parts[0] for file in found - set(sources())}
+    assert parts <= {
+        *["__init__.py", "config", "errors.py", "files.py", "memory.py", "progress.py", "strict_yaml.py"]
+    }
+    assert len(found & set(sources())) > 60
+
+
+SCAN = """
+import sys
+from pathlib import Path
+from extracting import CREDENTIALS, KEY, job
+from hush_core.secrets import extract
+result = extract(job([sys.argv[1]], [CREDENTIALS]), KEY, cache=Path(sys.argv[2]))
+print(result.coverage["blobs_scanned"], *(name.split(":")[0] for name in result.secrets["name"]))
+"""
+
+
+def test_a_rule_that_is_new_runs_in_a_home_that_has_scanned_before(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit({"a.txt": b"see zorp-5b1d9e0c47a2f836e19b70d4c8a53f62e7b41d09 for it\n"})
+    code = shutil.copytree(ROOT, tmp_path / "code" / "hush_core")
+    paths = {"PYTHONPATH": f"{code.parent}{os.pathsep}{ROOT.parent / 'tests' / 'support'}"}
+
+    def scanned() -> str:
+        command = [sys.executable, "-c", SCAN, str(repo.path), str(tmp_path / "kept")]
+        return subprocess.check_output(command, env=os.environ | paths, cwd=tmp_path, text=True)
+
+    assert [scanned(), scanned()] == ["1\n", "0\n"]
+    rules = code / "secrets" / "detectors" / "credential_formats.py"
+    row = 'Format("hush.zorp", rb"zorp-[0-9a-f]{40}"),'
+    rules.write_text(rules.read_text().replace("\n_EXACT = (\n", f"\n_EXACT = (\n    {row}\n"))
+    assert scanned() == "1 creds/hush.zorp\n"

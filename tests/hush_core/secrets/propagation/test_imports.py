@@ -3,8 +3,6 @@
 What a comment or a string says is read like code: it counts for more, never for less.
 """
 
-from __future__ import annotations
-
 import ast
 import sysconfig
 from pathlib import Path, PurePosixPath

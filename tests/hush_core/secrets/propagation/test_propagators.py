@@ -1,7 +1,5 @@
 """What spreads from tagged files, and the kinds `patterns` and `rare_words`: on real repositories, end to end."""
 
-from __future__ import annotations
-
 import base64
 import random
 import re

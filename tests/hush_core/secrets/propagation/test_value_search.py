@@ -1,7 +1,5 @@
 """Every encoding of a value is found, in all alignments and across breaks; other encoders make the copies."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import html

@@ -1,7 +1,5 @@
 """Versions that are searched where they changed have what a search of the whole finds, in every written form."""
 
-from __future__ import annotations
-
 import argparse
 import base64
 import inspect

@@ -1,7 +1,5 @@
 """The SARIF log of real extractions: valid by hand, true of the files it names, and without a value."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
