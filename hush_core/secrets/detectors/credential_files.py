@@ -15,10 +15,9 @@ from itertools import islice
 from hush_core import linear
 from hush_core.secrets.detectors import credential_public as public
 from hush_core.secrets.detectors import deadline
-from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_der import is_public_armour
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL
-from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
+from hush_core.secrets.detectors.credential_looks import SAYS_PASSWORD, is_chosen, is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_names import MAX_VALUE, RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
@@ -56,7 +55,7 @@ def _lined_heads(text: bytes) -> Sequence[int]:
     head = list(islice(filter(bytes.strip, written), 4))
     if not head or max(map(len, head)) > 400 or not any(map(_is_lined, head)):
         return ()
-    lined = ((number, _pattern(number)) for number, place in enumerate(PLACES) if place.lined)
+    lined = ((number, place.compiled) for number, place in enumerate(PLACES) if place.lined)
     return tuple(
         number
         for number, pattern in lined
@@ -76,14 +75,14 @@ def in_files(
 
     alone: also where the content lacks what it must hold besides, as another version of it may have that.
     """
-    place, pattern = PLACES[number], _pattern(number)
-    if place.with_ and not alone and not _beside(number).search(content):
+    place = PLACES[number]
+    if place.with_ and not alone and not place.beside.search(content):
         return
     for first, last in lines:
         deadline.check()
         if place.above:
             first = content.rfind(b"\n", 0, max(0, first - ABOVE)) + 1
-        for match in _matches(place, pattern, content, first, last):
+        for match in _matches(place, content, first, last):
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
             before = content[max(first, start - public.SHOWN) : start]
@@ -145,13 +144,11 @@ _SECRET_OPTION = re.compile(
 """The name of an option, of 60 letters at most, that takes a secret, and not its file or length."""
 
 
-def _matches(
-    place: Place, pattern: linear.Linear, content: bytes, first: int, last: int
-) -> Iterator[linear.Match]:
+def _matches(place: Place, content: bytes, first: int, last: int) -> Iterator[linear.Match]:
     if not place.option:
-        yield from pattern.finditer(content, first, last)
+        yield from place.compiled.finditer(content, first, last)
         return
-    while match := pattern.search(content, first, last):
+    while match := place.compiled.search(content, first, last):
         told = _SECRET_OPTION.search(match[1])
         first = match.end() if told else match.start() + 1
         if told:
@@ -257,9 +254,7 @@ def alone(content: bytes) -> Iterator[tuple[str, int, int]]:
 def _encoded(value: bytes, *, pair: bool = True) -> str:
     """The rule for base64 of `user:password` (or of anything readable), or ""."""
     try:
-        text = base64.b64decode(
-            value.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(value) % 4), validate=True
-        )
+        text = base64.b64decode(value + b"=" * (-len(value) % 4), b"-_", validate=True)
     except (binascii.Error, ValueError):
         return ""
     if pair and (b":" not in text or not text.isascii() or not text.decode("ascii").isprintable()):
@@ -285,13 +280,3 @@ def _dense(value: bytes) -> bool:
 def _lined() -> linear.Linear:
     """What any of the lined places matches."""
     return linear.compile(b"|".join(place.pattern for place in PLACES if place.lined))
-
-
-@cache
-def _beside(number: int) -> linear.Linear:
-    return linear.compile(PLACES[number].with_)
-
-
-@cache
-def _pattern(number: int) -> linear.Linear:
-    return linear.compile(PLACES[number].pattern, re.M)

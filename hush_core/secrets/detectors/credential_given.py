@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterator
 
 from hush_core import linear
-from hush_core.secrets.detectors.credential_chosen import PROSE
 from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, QUOTES
-from hush_core.secrets.detectors.credential_looks import is_of_code
+from hush_core.secrets.detectors.credential_looks import PROSE, is_of_code
 from hush_core.secrets.detectors.credential_public import is_placeholder, says_placeholder
 
 _NAME = (

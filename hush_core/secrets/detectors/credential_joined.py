@@ -63,8 +63,8 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
         above = content.rfind(b"\n", 0, max(0, first - 1)) + 1
         for match in joints.CONTINUED.finditer(content, max(at, above), min(len(content), last + MAX_JOINED)):
             at = match.end()
-            pieces = _lines_of(content, *match.span(), strip=b" \t\r\n\\")
-            yield from _look(content, match.start(), pieces, find, whole=True)
+            pieces = [m.span() for m in _PIECE.finditer(content, *match.span())]
+            yield from _look(content, match.start(), pieces, find)
     at = 0
     for first, last in gates.get("folded", ()):
         above = first  # the gate names the last line of three
@@ -75,27 +75,14 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
                 pieces = _block(content, match.end())
                 at = max(at, pieces[-1][1] if pieces else match.end())
                 if len(pieces) > 1:
-                    yield from _look(
-                        content,
-                        match.end(),
-                        pieces,
-                        find,
-                        before=match[0].strip()[-120:].rstrip(b"|>+-\\ \r\n\"'`(<") or b"",
-                        whole=True,
-                    )
+                    before = match[0].strip()[-120:].rstrip(b"|>+-\\ \r\n\"'`(<")
+                    yield from _look(content, match.end(), pieces, find, before=before)
     for first, last in gates.get("variables", ()):
         for match in joints.EXPRESSION.finditer(content, first, last):
             pieces = _held(content, match)
             if len(pieces) > 1:
-                yield from _look(
-                    content,
-                    match.start(),
-                    pieces,
-                    find,
-                    before=content[first : match.start() + 1],
-                    whole=True,
-                    apart=True,
-                )
+                before = content[first : match.start() + 1]
+                yield from _look(content, match.start(), pieces, find, before=before, apart=True)
 
 
 def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -> Iterator[Joined]:
@@ -121,7 +108,7 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
                 pieces = [
                     p for p in pieces if not (lists and joints.PATTERN_ONLY.fullmatch(content[p[0] : p[1]]))
                 ]
-                yield from _look(content, literal.start(), pieces, find, whole=lists)
+                yield from _look(content, literal.start(), pieces, find)
 
 
 def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int], int] | None:
@@ -145,9 +132,7 @@ def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int
 def _listed(content: bytes, start: int) -> bool:
     """Whether literals with commas between are joined: a word says so before them, or a telling name holds them."""
     before = content[max(0, start - 80) : start]
-    if joints.JOINER_AFTER.match(content, start):
-        return True
-    if joints.JOINER.search(before):
+    if joints.JOINER_AFTER.match(content, start) or joints.JOINER.search(before):
         return True
     end = content.find(b"]", start, start + WINDOW)
     if end >= 0 and joints.JOINED_AFTER.match(content, end):
@@ -156,9 +141,14 @@ def _listed(content: bytes, start: int) -> bool:
 
 
 def _look(
-    content: bytes, start: int, pieces: list[tuple[int, int]], find: Find, *, before: bytes | None = None,
-    whole: bool = False, apart: bool = False,
-) -> Iterator[Joined]:  # fmt: skip
+    content: bytes,
+    start: int,
+    pieces: list[tuple[int, int]],
+    find: Find,
+    *,
+    before: bytes | None = None,
+    apart: bool = False,
+) -> Iterator[Joined]:
     """What the rules see in the parts as one, if it spans more than one of them."""
     deadline.check()
     parts = tuple([content[a:b] for a, b in pieces])
@@ -199,28 +189,14 @@ def _promising(parts: tuple[bytes, ...], text: bytes) -> bool:
         return re.search(rb"[0-9!@#$%^&*]", text) is not None or surprise(text) >= 5.5
     for left, right in itertools.pairwise(parts):
         word = re.search(rb"\S*\Z", left)[0] + re.match(rb"\S*", right)[0]
-        if (
-            len(word) >= 12
-            and not _ESCAPED_END.search(left)
-            and re.search(rb"[0-9]", word)
-            and surprise(word) >= 4.5
-        ):
+        long = len(word) >= 12 and not _ESCAPED_END.search(left)
+        if long and re.search(rb"[0-9]", word) and surprise(word) >= 4.5:
             return True
     return False
 
 
-def _lines_of(content: bytes, start: int, end: int, strip: bytes) -> list[tuple[int, int]]:
-    pieces, at = [], start
-    while at < end:
-        stop = content.find(b"\n", at, end)
-        stop = end if stop < 0 else stop
-        line = content[at:stop]
-        left = len(line) - len(line.lstrip(strip))
-        body = line.strip(strip)
-        if body:
-            pieces.append((at + left, at + left + len(body)))
-        at = stop + 1
-    return pieces
+_PIECE = linear.compile(rb"[^\\ \t\r\n]+")
+"""A piece of a run that is continued on the next line."""
 
 
 _BLOCK_LINE = linear.compile(
@@ -245,20 +221,18 @@ def _block(content: bytes, at: int) -> list[tuple[int, int]]:
 def _held(content: bytes, match: re.Match[bytes]) -> list[tuple[int, int]]:
     """Where the literals are that the variables of an expression hold; empty if one is not found."""
     pieces = []
+    low = max(0, match.start() - WINDOW)
     for name in joints.NAMES.findall(match[1]):
-        name = name.rpartition(b".")[2] if b"." in name else name
-        low, high = max(0, match.start() - WINDOW), match.start()
-        held = None
-        at = high
+        name = name.rpartition(b".")[2]
+        at = match.start()
         for _ in range(8):
             at = content.rfind(name, low, at)
             if at < 0:
-                break
+                return []
             held = joints.ASSIGNED.match(content, at + len(name), at + len(name) + 600)
             if held and not content[at - 1 : at].isalnum():
+                pieces.append(held.span(held.lastindex or 1))
                 break
-            held = None
-        if held is None:
+        else:
             return []
-        pieces.append(held.span(held.lastindex or 1))
     return pieces

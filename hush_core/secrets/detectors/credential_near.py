@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
-from hush_core.secrets.detectors.credential_chosen import is_chosen
 from hush_core.secrets.detectors.credential_given import given, is_given_words
 from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, RUN, VERBS, said
-from hush_core.secrets.detectors.credential_looks import PHRASE, is_passphrase, is_strong
+from hush_core.secrets.detectors.credential_looks import PHRASE, is_chosen, is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_public import is_placeholder, says_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD

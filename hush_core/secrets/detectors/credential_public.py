@@ -16,6 +16,7 @@ from hush_core import linear
 from hush_core.secrets.detectors.credential_der import is_public_der
 from hush_core.secrets.detectors.credential_randomness import SHA1_DIGITS, looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id, is_mangled
+from hush_core.secrets.detectors.credential_words import words
 from hush_core.secrets.guessing.published import is_published
 from hush_core.secrets.guessing.words import word_bits
 
@@ -46,7 +47,6 @@ _PART = (
     rb"|[a-z][0-9]{0,2}+(?=[A-Z_.-]|\Z))"
 )
 _NUMBERED = re.compile(rb"_{0,2}+" + _PART + rb"++(?:[._-]" + _PART + rb"++)*+")
-_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LONG_PARTS = re.compile(rb"[A-Z]?[a-z]{2,}")
 CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
 """Bits a character of their words distinguish names from random letters; with digits between these more strictly."""
@@ -110,7 +110,7 @@ def is_identifier(token: bytes) -> bool:
         if _NUMBERED.fullmatch(token)
         else 0.0
     )
-    return most > 0 and surprise(b" %b " % b" ".join(word.lower() for word in _WORDS.findall(token))) < most
+    return most > 0 and surprise(b" %b " % b" ".join(words(token))) < most
 
 
 def holds_words(token: bytes) -> bool:

@@ -9,8 +9,7 @@ import pytest
 from trees import files_in, texts_of, tree_of
 
 from hush_core.corpus.chunks import Layout, chunk_ranges
-from hush_core.corpus.language import language_of
-from hush_core.corpus.paths import match_path, printable_path
+from hush_core.corpus.paths import language_of, match_path, printable_path
 
 
 def test_what_cannot_be_scanned_is_dropped_and_counted(make_repo):
