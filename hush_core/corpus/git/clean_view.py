@@ -78,16 +78,9 @@ class CleanView:
     def command(self, *arguments: str) -> list[str]:
         """The full git command line in this view."""
         assert self._folder is not None, "enter the view first"
-        return [
-            "git",
-            f"--git-dir={self._folder.name}",
-            "--no-pager",
-            "-c",
-            "core.commitGraph=false",  # the source's commit-graph could lie about parents
-            "-c",
-            "protocol.allow=never",
-            *arguments,
-        ]
+        graph = "core.commitGraph=false"  # the source's commit-graph could lie about parents
+        here = f"--git-dir={self._folder.name}"
+        return ["git", here, "--no-pager", "-c", graph, "-c", "protocol.allow=never", *arguments]
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Standard output of one git command in this view, at most LISTING_BYTES of it.

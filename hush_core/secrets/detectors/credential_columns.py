@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
@@ -190,12 +191,20 @@ NEAR_UP, NEAR_DOWN = 100, 120
 """Bytes between a list of names and its values: less than `changes.around` takes in."""
 
 
-def _below(content: bytes, at: int, separator: int, count: int, columns: Columns) -> Cells:
+def _rows(content: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    """Where the lines from a place on begin, and each without its end, up to an empty one."""
     for _ in range(MOST_ROWS):
         deadline.check()
         end = content.find(b"\n", at) + 1 or len(content)
-        row = content[at:end].rstrip(b"\r\n")
-        if not row or len(row) > MOST_LINE:
+        if not (row := content[at:end].rstrip(b"\r\n")):
+            return
+        yield at, row
+        at = end
+
+
+def _below(content: bytes, first: int, separator: int, count: int, columns: Columns) -> Cells:
+    for at, row in _rows(content, first):
+        if len(row) > MOST_LINE:
             return
         if not _RULE.fullmatch(row):
             cells = list(_cells(row, separator))
@@ -203,10 +212,8 @@ def _below(content: bytes, at: int, separator: int, count: int, columns: Columns
                 return
             bare = [_bare(content, at + start, at + end) for start, end in cells]
             values = [content[start:end] for start, end in bare]
-            yield from (
-                (*bare[n], columns[n]) for n in columns if values.count(values[n]) == 1
-            )  # `guest,guest` is nobody's
-        at = end
+            alone = (n for n in columns if values.count(values[n]) == 1)  # `guest,guest` is nobody's
+            yield from ((*bare[n], columns[n]) for n in alone)
 
 
 def _bare(content: bytes, start: int, end: int) -> tuple[int, int]:
@@ -281,14 +288,9 @@ def _literals(content: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
     return row, at
 
 
-def _copied(content: bytes, at: int, count: int, columns: Columns) -> Cells:
+def _copied(content: bytes, first: int, count: int, columns: Columns) -> Cells:
     """The rows of PostgreSQL's COPY: tabs between, up to a backslash and a dot."""
-    for _ in range(MOST_ROWS):
-        end = content.find(b"\n", at) + 1 or len(content)
-        row = content[at:end].rstrip(b"\r\n")
-        if row == b"\\." or not row:
-            return
+    for at, row in takewhile(lambda one: one[1] != b"\\.", _rows(content, first)):
         cells = list(_cells(row, 9))
         if len(cells) == count:
             yield from ((at + cells[n][0], at + cells[n][1], columns[n]) for n in columns)
-        at = end

@@ -43,8 +43,10 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
     for first, last in lines:
         deadline.check()
         line = content[first:last]
-        if last - first > MOST_LINE or _is_ascii85(line):
+        if last - first > MOST_LINE:
             continue
+        if b" " not in line and _DENSE.fullmatch(line) and not _WORD.search(line):
+            continue  # signs and letters at random, among which a short name occurs by chance
         if first >= seen:
             for rule, start, end in by_line(_on_line, line):
                 yield rule, first + start, first + end
@@ -83,11 +85,6 @@ def _of_one_list(name: bytes, value: bytes) -> bool:
 
 _SNAKE = linear.compile(rb"[a-z]+(?:_[a-z]+)+")
 _ITEM = linear.compile(rb"[ \t]*[\"']([A-Za-z]\w{3,63})[\"'],?[ \t\r]*\n?")
-
-
-def _is_ascii85(line: bytes) -> bool:
-    """Whether a line is signs and letters at random, among which a short name occurs by chance."""
-    return b" " not in line and _DENSE.fullmatch(line) is not None and _WORD.search(line) is None
 
 
 _DENSE = linear.compile(rb"[!-u]{56,}[\r\n]*")
@@ -133,7 +130,8 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
             if value.startswith((b"//", b"http")) or is_placeholder(value) or says_placeholder(value):
                 break
             head = _HEAD.match(line, start, end)
-            if is_strong(value) and not (head and _assigns(line[start : head.end()])):
+            named = head is not None and (line[head.end() - 1] in b":=" or line[start] in b"-/")
+            if is_strong(value) and not named:
                 yield (ASSIGNED if looks_made(value) else ASSIGNED_PASSWORD), start, end
                 break
             if not head or head.end() == start:
@@ -269,8 +267,3 @@ _READS = linear.compile(
 )
 """Calls whose argument is a name, a pattern or a message."""
 _NEVER_WRAPPED = linear.compile(rb"^[A-Z]+(?:_[A-Z0-9]+)+$|^\w+\.\w+\.|[%{}$^]|^[a-z_]+[0-9]?$")
-
-
-def _assigns(head: bytes) -> bool:
-    """Whether what is before a value names it, so that it is no part of the value."""
-    return head[-1:] in b":=" or head[:1] in b"-/"
