@@ -22,24 +22,18 @@ from hush_core.secrets.detectors.credential_randomness import looks_made
 
 _PASSWORD = (
     rb"(?:[\w .-]{0,32}[ _.-])?(?:(?:plain|clear|user|login|db|admin|root|auth|e?mail|account|raw|new|old)[ _-]?)?"
-    rb"(?:pass(?:word|wd|phrase|code)?|pwd|pw|"
-    + LOCAL_NAMES
-    + rb")(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
+    rb"(?:pass(?:word|wd|phrase|code)?|pwd|pw|%b)(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
+    % LOCAL_NAMES
 )
 _SECRET = rb"(?:secret|api[ _-]?key|access[ _-]?key|credentials?)"
 COLUMNS_GATE = (
-    rb"(?:^|[,;\t|(][ ]?|[ ]{2})[\"'`\[:#]{0,2}(?:"
-    + _PASSWORD
-    + rb"|"
-    + _SECRET
-    + rb")[\"'`\]]{0,2}[ ]?(?:[,;\t|)\]]|[ ]*\r?$|[ ]{2})"
-)
+    rb"(?:^|[,;\t|(][ ]?|[ ]{2})[\"'`\[:#]{0,2}(?:%b|%b)[\"'`\]]{0,2}[ ]?(?:[,;\t|)\]]|[ ]*\r?$|[ ]{2})"
+) % (_PASSWORD, _SECRET)
 """A cell of a head; hyperscan, without case, by lines."""
 _NAME, _SECRET_NAME = linear.compile(rb"(?i)" + _PASSWORD), linear.compile(rb"(?i)" + _SECRET)
 _BESIDE = linear.compile(
-    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database|"
-    + LOCAL_USERS
-    + rb")\w{0,4}"
+    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database|%b)\w{0,4}"
+    % LOCAL_USERS
 )
 """What another column of such a table is called."""
 _HEAD_CELL = re.compile(rb"[A-Za-z_\x80-\xff*][\w .()/*?#\x80-\xff-]{0,40}|")

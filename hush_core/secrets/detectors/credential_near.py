@@ -22,10 +22,8 @@ from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
 NEAR_GATE = (
-    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|connect\(|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|(?:\b|_)pw\b|[ \t\"'](?:-[uld]|--?user(?:name)?)[ =\"',][^\n]{1,96}[ \t\"']-[pwa]|"
-    + LOCAL_NAMES
-    + rb")"
-)
+    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|connect\(|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|(?:\b|_)pw\b|[ \t\"'](?:-[uld]|--?user(?:name)?)[ =\"',][^\n]{1,96}[ \t\"']-[pwa]|%b)"
+) % LOCAL_NAMES
 _NAME = linear.compile(rb"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|\bpsk\b|" + LOCAL_NAMES + rb")")
 """Names after which the value may also be on the next lines."""
 ABOVE, LINES_ABOVE = 160, 3
@@ -100,9 +98,8 @@ _SAYS = linear.compile(
     rb"(?i)(?:pass(?:word|wd|phrase)|pwd|" + LOCAL_NAMES + rb")[\w-]{0,8}[\"'`]?[ \t]*(?:[:,=]|\r?\n)"
 )
 _ABOVE_ALONE = linear.compile(
-    rb"(?i)(?:[:=][ \t]*[>|][-+]?|(?:pass(?:word|wd|phrase|code)|pwd|\bpw|"
-    + LOCAL_NAMES
-    + rb")[\"'`*:?]{0,4})[ \t\r]*\n(?:[ \t]*[=~^-]{3,}[ \t\r]*\n)?\Z"
+    rb"(?i)(?:[:=][ \t]*[>|][-+]?|(?:pass(?:word|wd|phrase|code)|pwd|\bpw|%b)[\"'`*:?]{0,4})[ \t\r]*\n(?:[ \t]*[=~^-]{3,}[ \t\r]*\n)?\Z"
+    % LOCAL_NAMES
 )
 _ALONE = linear.compile(rb"[ \t]*(?:[-*+>:][ \t]+)?[`\"'*]{0,3}([^\s`\"'*]{6,64})[`\"'*]{0,3}[ \t\r]*\n?")
 """A name above it whose value YAML, or a document, has on the next line, and that line."""
@@ -140,9 +137,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 _GIVEN = linear.compile(
-    rb"[=:>(\"'`\x80-\xff]\Z|[=:][ \t]{0,4}[&!][\w!/-]{1,24}\Z|(?:\A|[ \t])(?:is|was|password|"
-    + VERBS
-    + rb")\Z"
+    rb"[=:>(\"'`\x80-\xff]\Z|[=:][ \t]{0,4}[&!][\w!/-]{1,24}\Z|(?:\A|[ \t])(?:is|was|password|%b)\Z" % VERBS
 )
 _OPTION = linear.compile(
     rb"(?i)(?:[ \t]-[pwk][ \t]?|[ \t]--?[\w-]{0,24}pass[\w-]{0,12}[ =]|/p(?:ass)?:)[\"']?\Z"
@@ -151,9 +146,8 @@ _CLOSES = linear.compile(
     rb"[\"'`<;,)}\x80-\xff]|[.!](?:[ \t]|\r?\n|\Z)|[ \t]*(?:#.*|//.*|,|;)?\r?(?:\n|\Z)|[ \t]+-|[ \t]+[a-z_]+="
 )
 _PASS_BEFORE = linear.compile(
-    rb"(?i)(?:pass(?:word|wd|phrase|code)|(?:pass|\bpw|psk)[\"'\]]{0,2}[ \t]*[:=]|pwd|"
-    + LOCAL_NAMES
-    + rb")[^\n]{0,40}\Z"
+    rb"(?i)(?:pass(?:word|wd|phrase|code)|(?:pass|\bpw|psk)[\"'\]]{0,2}[ \t]*[:=]|pwd|%b)[^\n]{0,40}\Z"
+    % LOCAL_NAMES
 )
 
 
@@ -179,10 +173,9 @@ _WORDS = linear.compile(
 )
 """Words with blanks between, in quotes or to the line's end."""
 _NAMED_WORDS = linear.compile(
-    rb"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|psk|secret(?:[_-]?key)?|(?:\b|[_-])pw|"
-    + LOCAL_NAMES
-    + rb")[\w-]{0,8}"
+    rb"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|psk|secret(?:[_-]?key)?|(?:\b|[_-])pw|%b)[\w-]{0,8}"
     rb"(?:[\"'\]]?[ \t]*(?:=>|:=|[:=]|\()|[\"'],|[^=\n]{0,16}(?:default|value)[\"']?[ \t]*[:=]|[^=>\n]{0,8}>)[ \t]*[\"'`>]?\Z"
+    % LOCAL_NAMES
 )
 """The name of a password that is directly before them."""
 _TAKES_WORDS = linear.compile(

@@ -66,18 +66,14 @@ _SECRETLY = re.compile(
 )
 SHOWN = 64
 """Bytes before a value that tell whether it is for all to see."""
-_GAP = rb"(?:[ _.-]|%20|\+)"
+
 _PLACEHOLDER = linear.compile(
     rb"(?i)[\[<({_*+]{0,2}(?:(?:foo|ba[rz]|qu+x){1,3}|replace[ _-]?(?:me|this|it)(?:[ _-](?:with|by|in|for|before|an?|the|your|own|random|secure|strong|long|string|value|secret|key|password|token|production)){0,8}|"  # RFC 3092
     rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example[0-9]?|prompt[0-9]?|application|account|consumer|auth|super|very|strong|weak|long|random"
     rb"|secure|unsecure|insecure|unsafe|hard-?coded|proxy|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
-    + _GAP
-    + rb"{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)"
-    + _GAP
-    + rb"{1,2}){0,6}"
+    rb"%(gap)b{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)%(gap)b{1,2}){0,6}"
     rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|hashed|redacted|removed|filtered|username|value)"
-    rb"(?:" + _GAP + rb"(?:here|value|string))?"
-    rb")[\]>)}_*]{0,2}"
+    rb"(?:%(gap)b(?:here|value|string))?)[\]>)}_*]{0,2}" % {b"gap": rb"(?:[ _.-]|%20|\+)"}
 )
 MAX_PLACEHOLDER = 64
 MIN_TEXT, TEXT_SURPRISE = 12, 5.2
