@@ -7,8 +7,7 @@ from hush_core.corpus.git.blobs import SKIP_REASONS
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History, read_history
 from hush_core.corpus.git.tree import File, Tree
-from hush_core.corpus.language import language_of
-from hush_core.corpus.paths import Paths, match_path, printable_path
+from hush_core.corpus.paths import Paths, language_of, match_path, printable_path
 from hush_core.corpus.redacted import PLACEHOLDER, RedactedCorpus, Replacements, redacted_corpus
 
 __all__ = [

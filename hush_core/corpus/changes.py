@@ -8,8 +8,8 @@ compared, not hashed, and time is bounded by a multiple of the length.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 Range = tuple[int, int]
 Row = tuple
@@ -69,48 +69,48 @@ def changed(before: bytes, now: bytes) -> list[Change]:
 
 def _equal(before: bytes, now: bytes, place: int, at: int, most: int) -> int:
     """How many bytes are equal from `place` and `at` on, `most` at most."""
-    low, step = 0, 512
-    while low < most:
-        high = min(most, low + step)
-        if before[place + low : place + high] != now[at + low : at + high]:
-            while high - low > _AT_ONCE:
-                middle = (low + high) // 2
-                if before[place + low : place + middle] == now[at + low : at + middle]:
-                    low = middle
-                else:
-                    high = middle
-            other = _differing(before[place + low : place + high], now[at + low : at + high], "little")
-            return low + ((other & -other).bit_length() - 1) // 8
-        low, step = high, 2 * step
-    return most
+
+    def parts(low: int, high: int) -> tuple[bytes, bytes]:
+        return before[place + low : place + high], now[at + low : at + high]
+
+    return _shared(parts, most, "little")
 
 
 def _equal_ends(before: bytes, now: bytes, most: int) -> int:
     """How many bytes are equal at the end, `most` at most."""
     n, m = len(before), len(now)
-    low, step = 0, 512
-    while low < most:
-        high = min(most, low + step)
-        if before[n - high : n - low] != now[m - high : m - low]:
-            while high - low > _AT_ONCE:
-                middle = (low + high) // 2
-                if before[n - middle : n - low] == now[m - middle : m - low]:
-                    low = middle
-                else:
-                    high = middle
-            other = _differing(before[n - high : n - low], now[m - high : m - low], "big")
-            return low + ((other & -other).bit_length() - 1) // 8
-        low, step = high, 2 * step
-    return most
+
+    def parts(low: int, high: int) -> tuple[bytes, bytes]:
+        return before[n - high : n - low], now[m - high : m - low]
+
+    return _shared(parts, most, "big")
 
 
 _AT_ONCE = 1024
 """Bytes of which it is found at once where they differ."""
 
 
-def _differing(one: bytes, other: bytes, order: str) -> int:
-    """The bits in which two texts of one length differ; the first byte's are the lowest in order "little"."""
-    return int.from_bytes(one, order) ^ int.from_bytes(other, order)
+def _shared(
+    parts: Callable[[int, int], tuple[bytes, bytes]], most: int, order: Literal["little", "big"]
+) -> int:
+    """How many bytes two texts share, counted from where `parts` counts: their bytes [low, high).
+
+    order: "little" where these begin at `low`, "big" where they end there.
+    """
+    low, step = 0, 512
+    while low < most:
+        high = min(most, low + step)
+        one, other = parts(low, high)
+        if one != other:
+            while high - low > _AT_ONCE:
+                middle = (low + high) // 2
+                one, other = parts(low, middle)
+                low, high = (middle, high) if one == other else (low, middle)
+            one, other = parts(low, high)
+            differing = int.from_bytes(one, order) ^ int.from_bytes(other, order)
+            return low + ((differing & -differing).bit_length() - 1) // 8
+        low, step = high, 2 * step
+    return most
 
 
 def moved(rows: Sequence[Row], changes: Sequence[Change], parts: Sequence[Range]) -> Iterator[Row]:

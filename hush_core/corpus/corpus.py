@@ -182,18 +182,16 @@ def read_corpus(
     """
 
     with ExitStack() as stack:
-        contents, paths = stack.enter_context(BlobStore(how.work, _blob_cache(repositories, how))), Paths()
+        # the text of histories is kept; that of a tree is read in seconds, and not worth the disk
+        keeps = how.cache is not None and any(repository.mode == "history" for repository in repositories)
+        kept = BlobCache.open(how.cache / "text") if keeps else None
+        contents, paths = stack.enter_context(BlobStore(how.work, kept)), Paths()
         trees: list[Tree] = []
         total = len(repositories) + len(tables)
-        for repository in repositories:
-            progress("read", len(trees), total)
-            at = len(trees)
-            trees.append(
-                beside(
-                    partial(_read, repository, how, contents, paths),
-                    lambda at=at: progress("read", at, total),
-                )
-            )
+        for at, repository in enumerate(repositories):
+            tick = partial(progress, "read", at, total)
+            tick()
+            trees.append(beside(partial(_read, repository, how, contents, paths), tick))
         hashes = tuple(dict.fromkeys(hash_of(t.commit) for t in trees)) or ("sha1",)
         for table in tables:
             progress("read", len(trees), total)
@@ -233,13 +231,6 @@ def _completions(trees: Sequence[Tree]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _blob_cache(repositories: Sequence[Repository], how: ReadOptions) -> BlobCache | None:
-    """Where the text of histories is kept; that of a tree is read in seconds, and not worth the disk."""
-    if how.cache is None or all(repository.mode != "history" for repository in repositories):
-        return None
-    return BlobCache.open(how.cache / "text")
-
-
 def _refuse_too_much(layout: Layout) -> None:
     text = int(layout.sizes[layout.blob].sum())
     if text > TEXT_BYTES or layout.chunks >= 1 << 32:
@@ -255,17 +246,16 @@ def _read(repository: Repository, how: ReadOptions, contents: BlobStore, paths: 
     with CleanView(repository.path, repository.rev) as view:
         if how.histories:
             refuse_shallow(view)
+        source = view, repository.label, how.max_file_bytes
         if repository.mode == "tree" and not how.histories:
-            return read_tree(view, repository.label, how.max_file_bytes, contents, paths)
+            return read_tree(*source, contents, paths)
         if repository.mode == "tree":
             history, facts = _history(view, how)
-            tree = read_tree(view, repository.label, how.max_file_bytes, contents, paths)
+            tree = read_tree(*source, contents, paths)
         else:
             with walking(view) as walk:
                 history, facts = _history(view, how)
-                tree = read_versions(
-                    view, repository.label, how.max_file_bytes, history, walk, contents, paths
-                )
+                tree = read_versions(*source, history, walk, contents, paths)
         return replace(tree, history=history, facts={**tree.facts, **facts})
 
 

@@ -42,8 +42,8 @@ def assemble(
     weak = weak_secrets(config, corpus, found, labels)
     held = labels.held(layout, corpus.contents)
     held = held.without_copies(ordinary_text(config, found, weak, held))
-    replaced = _redacted(config, redaction) if redaction is not None else {}
     fate = disposition_of(config, corpus, layout, weak, held)
+    replaced = _redacted(config, layout, redaction, fate) if redaction is not None else {}
     graph = SecretGraph(
         examples=examples_of(corpus, layout, np.flatnonzero(fate.kept)),
         public=examples_of(corpus, layout, np.flatnonzero(fate.public)),
@@ -51,7 +51,6 @@ def assemble(
         edges=_edges(held, fate),
         occurrences=_occurrences(layout, labels, fate),
         dropped=_dropped(config, corpus, layout, found, labels, held, fate, redaction),
-        **({"redactions": _redactions(layout, redaction, fate)} if redaction is not None else {}),
         **replaced,
     )
     return graph, coverage_of(config, corpus, layout, found, held, fate, redaction)
@@ -156,9 +155,8 @@ def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> 
     rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~fate.weak[spans["found"]]
     spans = {name: column[rows] for name, column in spans.items()}
     secret = _dense(~fate.weak)[spans["found"]]
-    return _in_examples(
-        layout, fate, spans["blob"], spans["start"], spans["end"], secret, OCCURRENCES, whole=True
-    )
+    places = (spans[name] for name in ("blob", "start", "end"))
+    return _in_examples(layout, fate, *places, secret, OCCURRENCES, whole=True)
 
 
 def _in_examples(
@@ -187,25 +185,24 @@ def _in_examples(
     return frame.filter(pl.Series(fate.kept[chunk], dtype=pl.Boolean)).unique().sort(pl.all())
 
 
-def _redacted(config: HushConfig, redaction: Redaction) -> dict[str, pl.DataFrame]:
-    """The frames of the redacted secrets and of their values."""
+def _redacted(
+    config: HushConfig, layout: Layout, redaction: Redaction, fate: ChunkDisposition
+) -> dict[str, pl.DataFrame]:
+    """The frames of the redacted secrets, of their values, and of where placeholders begin in examples; one that a
+    border cuts ends with its example."""
     rows = []
     for number, (secret, times) in enumerate(zip(redaction.secrets, redaction.times.tolist(), strict=True)):
         one, entry = secret.detected, config.secrets[secret.detected.entry]
         prior = config.prior(entry, one.bits)
         rows.append((number, entry.kind, one.name, prior, times, one.provenance))
     values = [(n, s.value) for n, s in enumerate(redaction.secrets) if s.value is not None]
+    end = redaction.start + len(PLACEHOLDER)
+    found = redaction.blob, redaction.start, end, redaction.number
     return {
         "redacted": pl.DataFrame(rows, schema=REDACTED, orient="row"),
         "redacted_values": pl.DataFrame(values, schema=REDACTED_VALUES, orient="row"),
+        "redactions": _in_examples(layout, fate, *found, REDACTIONS, whole=False),
     }
-
-
-def _redactions(layout: Layout, redaction: Redaction, fate: ChunkDisposition) -> pl.DataFrame:
-    """Where placeholders begin in examples; one that a border cuts ends with its example."""
-    end = redaction.start + len(PLACEHOLDER)
-    found = redaction.blob, redaction.start, end, redaction.number
-    return _in_examples(layout, fate, *found, REDACTIONS, whole=False)
 
 
 def _dense(mask: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ that entries name. So a mistake shows in a second, before a server is started an
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 
 from hush_core.config import CodeownersSecret, HushConfig, PathSecret, Table, UnitSecret
@@ -18,18 +17,11 @@ from hush_core.errors import InputError
 from hush_core.secrets.detectors.globs import Globs
 from hush_core.secrets.detectors.path import globs_of
 from hush_core.secrets.detectors.registry import detector_of
-from hush_core.secrets.extraction import labelled
+from hush_core.secrets.detectors.unit import without_units
+from hush_core.secrets.extraction import labelled, needs_history
 
 ROWS = 20
 """Of each table so many documents are read, to see that its columns are there and hold text."""
-
-
-@dataclass
-class Listing:
-    """What the revisions hold, without a content."""
-
-    paths: set[str]
-    owners: list[bytes]
 
 
 def check_sources(config: HushConfig) -> None:
@@ -43,23 +35,17 @@ def check_sources(config: HushConfig) -> None:
     for entry in config.secrets:
         with _named(f"secrets.{entry.id}", *entry.files()):
             detector_of(entry.kind).check(config, entry)
-    historical = [entry for entry in config.secrets if detector_of(entry.kind).history]
-    if historical and not config.repos:
-        raise InputError(
-            f"secrets.{historical[0].id}",
-            f"reads a history (kind {historical[0].kind}), and tables have none",
-            "add the repository to `repos`, or take kind: unit for the authors of a table",
-        )
+    histories = needs_history(config)
     globs = {"public": Globs(config.public, "public")} if config.public else {}
     globs |= {f"secrets.{e.id}.globs": globs_of(e) for e in config.secrets if isinstance(e, PathSecret)}
-    listing = _listing(config, bool(historical))
+    paths, owners = _listing(config, histories)
     for table in config.tables:
         _check_table(config, table)
-    _check_teams(config, listing)
+    _check_teams(config, owners)
     # names of documents, and files that are gone, are known only when they are read
     if config.repos and not config.tables and all(r.mode == "tree" for r in config.repos):
         for where, chosen in globs.items():
-            if not any(map(chosen.match, listing.paths)):
+            if not any(map(chosen.match, paths)):
                 raise InputError(
                     where,
                     "match no file of the sources, so nothing would be "
@@ -79,7 +65,8 @@ def _named(entry: str, *keys: str) -> Iterator[None]:
         raise InputError(f"{'.'.join((entry, *keys))}: {error.where}", error.what, error.hint) from None
 
 
-def _listing(config: HushConfig, histories: bool) -> Listing:
+def _listing(config: HushConfig, histories: bool) -> tuple[set[str], list[bytes]]:
+    """All paths of the revisions, and the contents of their CODEOWNERS files."""
     paths, owners = set(), []
     for number, repository in enumerate(config.repos, 1):
         with _named(f"repos.{number}"), CleanView(repository.path, repository.rev) as view:
@@ -90,7 +77,7 @@ def _listing(config: HushConfig, histories: bool) -> Listing:
                     paths.add(match_path(entry.path))
                     if entry.path in OWNERS:
                         owners.append(view.small(entry.blob, entry.path))
-    return Listing(paths, owners)
+    return paths, owners
 
 
 def _check_table(config: HushConfig, table: Table) -> None:
@@ -99,22 +86,16 @@ def _check_table(config: HushConfig, table: Table) -> None:
     for entry in config.secrets:
         asked = isinstance(entry, UnitSecret) and entry.table in (None, table.label)
         if asked and first and first[0].unit is None:
-            raise InputError(
-                f"secrets.{entry.id}",
-                f"protects units, and the table {table.label!r} has none",
-                "set `unit:` of that table to the column that says whose a row is, or name another `table:`",
-            )
+            raise without_units(entry, table.label)
 
 
-def _check_teams(config: HushConfig, listing: Listing) -> None:
-    known = {
-        word for content in listing.owners for word in content.decode("utf-8", "replace").casefold().split()
-    }
+def _check_teams(config: HushConfig, owners: list[bytes]) -> None:
+    known = {word for content in owners for word in content.decode("utf-8", "replace").casefold().split()}
     for entry in config.secrets:
         if not isinstance(entry, CodeownersSecret) or any(r.mode == "history" for r in config.repos):
             continue
         where = f"secrets.{entry.id}.teams"
-        if not listing.owners:
+        if not owners:
             raise InputError(
                 where, "no source has a CODEOWNERS file at its revision", "name the files by kind: path"
             )

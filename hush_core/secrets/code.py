@@ -12,13 +12,7 @@ PACKAGES = ("kingfisher-secret-scanner", "zxcvbn")
 
 def sources() -> list[Path]:
     """All of hush that may decide what is found in a text, where it is, and what it is worth."""
-    return sorted(
-        [
-            *(ROOT / "linear").rglob("*.py"),
-            *(ROOT / "corpus").rglob("*.py"),
-            *(ROOT / "secrets").rglob("*.py"),
-        ]
-    )
+    return sorted(file for room in ("linear", "corpus", "secrets") for file in (ROOT / room).rglob("*.py"))
 
 
 @cache

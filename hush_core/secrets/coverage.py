@@ -62,12 +62,13 @@ def _chosen(report: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
 
 def repeatable(coverage: dict[str, Any]) -> dict[str, Any]:
     """All of the report but what differs from run to run; for who may read the text itself."""
-    kept = {key: value for key, value in coverage.items() if key not in _OF_THIS_RUN}
-    kept["repositories"] = {
-        label: {key: value for key, value in facts.items() if key not in _OF_THIS_RUN}
-        for label, facts in coverage["repositories"].items()
+
+    def kept(facts: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in facts.items() if key not in _OF_THIS_RUN}
+
+    return kept(coverage) | {
+        "repositories": {n: kept(facts) for n, facts in coverage["repositories"].items()}
     }
-    return kept
 
 
 def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dict[str, Any]:
@@ -75,14 +76,10 @@ def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dic
     free = np.flatnonzero(~fate.lost & ~fate.protected)
     _, start, end = layout.bytes_of(free)
     text = np.bincount(tree_of[free], weights=end - start, minlength=len(corpus.trees)).astype(np.int64)
+    masks = {"chunks": np.ones_like(fate.lost), "examples": fate.kept, "public": fate.public}
     count = {
         name: np.bincount(tree_of[mask], minlength=len(corpus.trees)).tolist()
-        for name, mask in (
-            ("chunks", np.ones_like(fate.lost)),
-            ("examples", fate.kept),
-            ("public", fate.public),
-            ("dropped_weak", fate.lost),
-        )
+        for name, mask in (masks | {"dropped_weak": fate.lost}).items()
     }
     return {
         tree.source: {

@@ -135,15 +135,13 @@ def _refusal(
         rows.append((where, name.rpartition(":")[0], entry, refused[number], len(set(places[number]))))
     where, rule, _, bits, _ = rows[0]
     more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    what = f"holds a credential ({rule}) of which {bits:.0f} bits can be claimed, "
-    what += f"too easy to guess to be protected{more}"
+    what = f"holds a credential ({rule}) of which {bits:.0f} bits can be claimed, too easy to guess to be protected"
+    what += more
     if more:
         what += ". All of them:" if len(rows) == len(refused) else f". The first {len(rows)}:"
         for place, rule, entry, bits, count in rows:
             times = f", {count} places" if count > 1 else ""
             what += f"\n  {place}  {rule}  entry {entry}, {bits:.0f} bits{times}"
         what += "\n"
-    hint = (
-        "remove and rotate it, or leave the examples that hold it out of training: `weak: drop`, the default"
-    )
-    return InputError(where, what, hint)
+    leave = "leave the examples that hold it out of training: `weak: drop`, the default"
+    return InputError(where, what, f"remove and rotate it, or {leave}")

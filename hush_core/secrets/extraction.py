@@ -6,7 +6,7 @@ no name holds a value: names carry an HMAC-SHA256 under a key that stays outside
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -89,13 +89,10 @@ def extract(
         raise InputError("identity key", "is shorter than 16 bytes", "give 32 random bytes, kept secret")
     if cache is not None:
         private_folder(cache)
-    context = DetectorContext(
-        identity_key,
-        progress or (lambda stage, done, total: None),
-        cache,
-        Globs(config.public, "public").match,
-    )
-    reading = labelled(config), _reading(config, context, work), context.progress, config.tables
+    progress = progress or (lambda stage, done, total: None)
+    context = DetectorContext(identity_key, progress, cache, Globs(config.public, "public").match)
+    how = config.chunk_bytes, config.max_file_bytes, needs_history(config), cache, identity_key, work
+    reading = labelled(config), ReadOptions(*how), progress, config.tables
     _prepare(config, cache)
     late = _after_redaction(config)
     with ExitStack() as stack:
@@ -103,9 +100,9 @@ def extract(
         corpus = stack.enter_context(read_corpus(*reading))
         found: list[DetectedSecret] = []
         labels, values, redaction, sought, cut = LabelTable(), Values(), None, (0, 0), 0
-        early = [n for n in range(len(config.secrets)) if n not in late]
-        _detect(corpus, config, early, found, labels, values, context)
-        if any(entry.protect == "redact" for entry in config.secrets):
+        early = set(range(len(config.secrets))) - set(late or ())
+        _detect(corpus, config, sorted(early), found, labels, values, context)
+        if late is not None:
             chosen = redacted_numbers(config, found)
             values.search(corpus, found, labels, context, exact=chosen)
             sought = values.counted(without=chosen)  # of replaced values not even this may be published
@@ -117,11 +114,16 @@ def extract(
                 give_up(corpus, redaction.slow, of, found, labels, context)
             values = Values()
             _detect(corpus, config, late, found, labels, values, context)
-        _spread(corpus, config, found, labels, values, context)
+        for propagator in PROPAGATORS:
+            for number, new_labels in propagator(corpus, config, found, labels, context):
+                labels.add(number, new_labels, "propagated")
+                values.add(number, new_labels.search_terms)
         values.search(corpus, found, labels, context)
         found, labels, documented = leave_out_documentation(config, corpus, found, labels, set(values.found))
         graph, coverage = assemble(config, corpus, found, labels, redaction)
-    _note_left_out(coverage, documented, context.decided)
+    decided = {entry: {DECIDED: sorted(names)} for entry, names in context.decided.items()}
+    for entry in documented | decided:
+        coverage["secrets"][entry]["documentation"] = documented.get(entry, {}) | decided.get(entry, {})
     coverage["propagation"] = {
         "values": sought[0] + len(values.search_terms),
         "patterns": sought[1] + values.patterns,
@@ -130,31 +132,16 @@ def extract(
     }
     coverage |= {"blobs_scanned": 0, "blobs_reused": 0, **context.counts}
     marks = fingerprints(redaction.secrets if redaction is not None else (), identity_key)
-    places = redaction.places if redaction is not None else pl.DataFrame(schema=REPLACED)
-    return Extraction(**vars(graph), coverage=coverage, fingerprints=marks, replaced=places)
+    places = {"replaced": redaction.places} if redaction is not None else {}
+    return Extraction(**vars(graph), coverage=coverage, fingerprints=marks, **places)
 
 
-def _note_left_out(
-    coverage: dict[str, Any],
-    documented: dict[str, dict[str, list[str]]],
-    decided: Mapping[str, Iterable[str]],
-) -> None:
-    """Adds the names that documentation and a person's decisions left out, by entry."""
-    for entry, names in decided.items():
-        documented.setdefault(entry, {})[DECIDED] = sorted(names)
-    for entry, states in documented.items():
-        coverage["secrets"][entry]["documentation"] = states
-
-
-def _after_redaction(config: HushConfig) -> list[int]:
-    """The entries, by number, that are looked for in redacted text; none where nothing is redacted."""
+def _after_redaction(config: HushConfig) -> list[int] | None:
+    """The entries, by number, that are looked for in redacted text; None where nothing is redacted."""
     if all(entry.protect != "redact" for entry in config.secrets):
-        return []
-    return [
-        number
-        for number, entry in enumerate(config.secrets)
-        if entry.protect != "redact" and detector_of(entry.kind).reads_redacted
-    ]
+        return None
+    own = [entry.protect != "redact" and detector_of(entry.kind).reads_redacted for entry in config.secrets]
+    return [number for number, late in enumerate(own) if late]
 
 
 def _prepare(config: HushConfig, cache: Path | None) -> None:
@@ -190,22 +177,8 @@ def _detect(
             found.append(DetectedSecret(number, name, bits, finding.provenance or entry.kind))
 
 
-def _spread(
-    corpus: Corpus,
-    config: HushConfig,
-    found: list[DetectedSecret],
-    labels: LabelTable,
-    values: Values,
-    context: DetectorContext,
-) -> None:
-    """Run every propagator on what was found so far."""
-    for propagator in PROPAGATORS:
-        for number, new_labels in propagator(corpus, config, found, labels, context):
-            labels.add(number, new_labels, "propagated")
-            values.add(number, new_labels.search_terms)
-
-
-def _reading(config: HushConfig, context: DetectorContext, work: Path | None) -> ReadOptions:
+def needs_history(config: HushConfig) -> bool:
+    """Whether an entry asks for whole histories, which tables have none of."""
     historical = [entry for entry in config.secrets if detector_of(entry.kind).history]
     if historical and not config.repos:
         raise InputError(
@@ -213,9 +186,7 @@ def _reading(config: HushConfig, context: DetectorContext, work: Path | None) ->
             f"reads a history (kind {historical[0].kind}), and tables have none",
             "add the repository to `repos`, or take kind: unit for the authors of a table",
         )
-    return ReadOptions(
-        config.chunk_bytes, config.max_file_bytes, bool(historical), context.cache, context.key, work
-    )
+    return bool(historical)
 
 
 def labelled(config: HushConfig) -> tuple[Repository, ...]:

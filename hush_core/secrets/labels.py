@@ -8,7 +8,7 @@ value itself is searched for in copies: the chunk around it may be anybody's boi
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ from hush_core.secrets.detectors.base import Labels, Span
 
 COPY = "propagated:copy"
 COLUMNS = ("found", "blob", "start", "end", "reason", "value", "copied")
+Given = tuple[int, int, np.ndarray]
+"""Files or contents that hold a secret whole: its number, the number of the reason, theirs."""
 
 
 def is_propagated(reason: str) -> bool:
@@ -50,8 +52,8 @@ class LabelTable:
 
     def __init__(self) -> None:
         self._reasons: dict[str, int] = {COPY: 0}
-        self._files: list[tuple[int, int, np.ndarray]] = []
-        self._blobs: list[tuple[int, int, np.ndarray]] = []
+        self._files: list[Given] = []
+        self._blobs: list[Given] = []
         self._decided: dict[int, np.ndarray] = {}
         self._spans = {name: array("q") for name in COLUMNS}
 
@@ -97,7 +99,7 @@ class LabelTable:
         spread = [number for reason, number in self._reasons.items() if is_propagated(reason)]
         return ~np.isin(spans["reason"], spread)
 
-    def _given(self, kept: list[tuple[int, int, np.ndarray]], found: int, detected: bool) -> np.ndarray:
+    def _given(self, kept: list[Given], found: int, detected: bool) -> np.ndarray:
         spread = {number for reason, number in self._reasons.items() if detected and is_propagated(reason)}
         return _joined([numbers for f, reason, numbers in kept if f == found and reason not in spread])
 
@@ -129,19 +131,18 @@ class LabelTable:
             "end": moved.end,
             "value": spans["value"] * ~moved.touched,
         }
-        left = ~moved.covered | left_out[spans["found"]]
-        new._spans = {name: array("q", columns[name][left].astype(np.int64).tobytes()) for name in COLUMNS}
-        return new
+        return new._with_spans(columns, ~moved.covered | left_out[spans["found"]])
 
     def without(self, gone: np.ndarray) -> LabelTable:
         """The labels of the other secrets, numbered without gaps. gone: a mask over all secrets."""
         number = np.where(gone, -1, np.cumsum(~gone) - 1)
         new = self._renumbered(number, None, None)
         spans = self.spans()
-        left = ~gone[spans["found"]]
-        columns = spans | {"found": number[spans["found"]]}
-        new._spans = {name: array("q", columns[name][left].astype(np.int64).tobytes()) for name in COLUMNS}
-        return new
+        return new._with_spans(spans | {"found": number[spans["found"]]}, ~gone[spans["found"]])
+
+    def _with_spans(self, columns: dict[str, np.ndarray], rows: np.ndarray) -> LabelTable:
+        self._spans = {name: array("q", columns[name][rows].astype(np.int64).tobytes()) for name in COLUMNS}
+        return self
 
     def _renumbered(self, number: np.ndarray, file: np.ndarray | None, blob: np.ndarray | None) -> LabelTable:
         """What is whole, by the new numbers of secrets, files and contents (None: as before), without spans."""
@@ -163,24 +164,19 @@ class LabelTable:
         A detector's own reason is better than a propagated one, a copy is the least; among equals the first
         in the alphabet is best.
         """
-        reasons = sorted(self._reasons, key=_order)
+        reasons = sorted(self._reasons, key=lambda reason: (is_propagated(reason), reason == COPY, reason))
         rank = np.empty(len(reasons), dtype=np.int64)
         rank[[self._reasons[reason] for reason in reasons]] = np.arange(len(reasons))
         spans, copied = self._span_pieces(layout, rank)
         zero = np.zeros(len(layout.sizes), dtype=np.int64)
-        blobs = self._whole(
-            self._blobs, lambda b: layout.pieces_of_spans(b, zero[b], layout.sizes[b])[0], rank
-        )
-        files = self._whole(self._files, lambda f: layout.chunks_of_files(f)[0], rank)
-        pieces = _best(*map(np.concatenate, zip(spans, blobs, strict=True)))
-        direct = _best(*map(np.concatenate, zip(_everywhere(layout, pieces), files, strict=True)))
+        blobs = _whole(self._blobs, lambda b: layout.pieces_of_spans(b, zero[b], layout.sizes[b])[0], rank)
+        files = _whole(self._files, lambda f: layout.chunks_of_files(f)[0], rank)
+        pieces, found, ranks = _best(spans, blobs)
+        chunks, counts = layout.chunks_of_pieces(pieces)
+        direct = _best((chunks, np.repeat(found, counts), np.repeat(ranks, counts)), files)
         sources = np.concatenate([spans[0][copied], blobs[0], layout.piece_of(files[0])])
         copies = _copies(layout, contents, sources, np.concatenate([spans[1][copied], blobs[1], files[1]]))
-        every = _best(
-            np.concatenate([direct[0], copies[0]]),
-            np.concatenate([direct[1], copies[1]]),
-            np.concatenate([direct[2], np.full(len(copies[0]), reasons.index(COPY))]),
-        )
+        every = _best(direct, (*copies, np.full(len(copies[0]), reasons.index(COPY))))
         return ChunkLabels(*every, tuple(reasons))
 
     def _reason(self, reason: str) -> int:
@@ -193,31 +189,18 @@ class LabelTable:
         found, reason = np.repeat(spans["found"], counts), np.repeat(rank[spans["reason"]], counts)
         return (piece, found, reason), np.repeat(spans["copied"], counts) == 1
 
-    @staticmethod
-    def _whole(
-        given: list[tuple[int, int, np.ndarray]],
-        parts_of: Callable[[np.ndarray], np.ndarray],
-        rank: np.ndarray,
-    ) -> Columns:
-        rows = [(parts_of(numbers), found, rank[reason]) for found, reason, numbers in given]
-        return (
-            _joined([parts for parts, _, _ in rows]),
-            _joined([np.full(len(parts), found) for parts, found, _ in rows]),
-            _joined([np.full(len(parts), reason) for parts, _, reason in rows]),
-        )
-
-
-def _order(reason: str) -> tuple[bool, bool, str]:
-    return is_propagated(reason), reason == COPY, reason
-
 
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def _everywhere(layout: Layout, pieces: Columns) -> Columns:
-    """Labels of pieces as labels of all chunks in which they are."""
-    chunk, counts = layout.chunks_of_pieces(pieces[0])
-    return chunk, np.repeat(pieces[1], counts), np.repeat(pieces[2], counts)
+def _whole(given: list[Given], parts_of: Callable[[np.ndarray], np.ndarray], rank: np.ndarray) -> Columns:
+    """The parts of what was given whole, each with its secret and the rank of its reason."""
+    rows = [(parts_of(numbers), found, rank[reason]) for found, reason, numbers in given]
+    columns = [
+        (parts, np.full_like(parts, found), np.full_like(parts, reason)) for parts, found, reason in rows
+    ]
+    first, second, third = zip(*columns, strict=True) if columns else ((), (), ())
+    return _joined(first), _joined(second), _joined(third)
 
 
 def _copies(
@@ -227,7 +210,7 @@ def _copies(
     if not len(pieces):
         return pieces, found
     same = layout.equals(contents)
-    klass, found, _ = _best(same[pieces], found, np.zeros(len(found), dtype=np.int64))
+    klass, found, _ = _best((same[pieces], found, np.zeros_like(found)))
     order = np.argsort(same, kind="stable")
     first = np.searchsorted(same[order], klass, side="left")
     counts = np.searchsorted(same[order], klass, side="right") - first
@@ -237,8 +220,9 @@ def _copies(
     return chunk, np.repeat(np.repeat(found, counts), places)
 
 
-def _best(part: np.ndarray, found: np.ndarray, rank: np.ndarray) -> Columns:
+def _best(*labels: Columns) -> Columns:
     """Unique (part, found), sorted, each with its lowest rank."""
+    part, found, rank = map(np.concatenate, zip(*labels, strict=True))
     order = np.lexsort((rank, found, part))
     part, found, rank = part[order], found[order], rank[order]
     new = np.ones(len(part), dtype=bool)
@@ -246,8 +230,7 @@ def _best(part: np.ndarray, found: np.ndarray, rank: np.ndarray) -> Columns:
     return part[new], found[new], rank[new]
 
 
-def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
-    parts = list(parts)
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)
 
 

@@ -163,7 +163,7 @@ def _bits(name: str, human: bool, value: bytes) -> float:
     variable = text[match.end() :]
     if kind.checksum:
         variable = variable[: -kind.checksum]
-    variable = _UUIDS.sub(lambda m: _random_digits(m[0]), variable)
+    variable = _UUIDS.sub(_random_digits, variable)
     claim = len(variable) * math.log2(kind.alphabet) - kind.known_bits
     return max(0.0, min(claim, _left_bits(variable)))
 
@@ -173,14 +173,17 @@ def _kind_of(rule: str) -> str:
     return re.sub(r"\.\d+$", "", name).casefold()
 
 
-def _random_digits(uuid: str) -> str:
+def _random_digits(uuid: re.Match[str]) -> str:
     """The digits of a UUID that are drawn: of version 4 all but six bits, of version 7 those after the time."""
-    digits = uuid.replace("-", "")
-    if digits[16] not in "89abAB":
-        return ""
-    return {"4": digits[:12] + digits[13:16] + digits[17:], "7": digits[13:16] + digits[17:]}.get(
-        digits[12], ""
-    )
+    digits = uuid[0].replace("-", "")
+    time, drawn = digits[:12], digits[13:16] + digits[17:]
+    return {"4": time + drawn, "7": drawn}.get(digits[12], "") if digits[16] in "89abAB" else ""
+
+
+def _without_prefix(text: str) -> str:
+    while (segment := _SEGMENT.match(text)) and len(text) - segment.end() >= 12:
+        text = text[segment.end() :]
+    return text
 
 
 def _both_ends(text: str) -> str:
@@ -190,7 +193,7 @@ def _both_ends(text: str) -> str:
 
 def _left(text: str) -> tuple[str, Description]:
     """What looks drawn in a value, once it is decoded and described; no more than its two ends."""
-    text = without_published(reveal(_UUIDS.sub(lambda m: _random_digits(m[0]), text)))
+    text = without_published(reveal(_UUIDS.sub(_random_digits, text)))
     parts = [describe(part) for part in fields(_both_ends(text))]
     left = "".join(
         c
@@ -215,10 +218,7 @@ def _unknown(text: str, *, human: bool) -> float:
     """
     if _UUID.match(text):
         return _left_bits(text)
-    text = _UUIDS.sub(lambda m: _random_digits(m[0]), text)
-    while (segment := _SEGMENT.match(text)) and len(text) - segment.end() >= 12:
-        text = text[segment.end() :]
-    left, described = _left(text)
+    left, described = _left(_without_prefix(_UUIDS.sub(_random_digits, text)))
     machine_hex = bool(_HEX.match(left)) and not human
     if len(left) < 12:
         return min(SIMPLE_BITS if described.simple else PASSWORD_BITS, described.bits)
@@ -229,10 +229,7 @@ def _unknown(text: str, *, human: bool) -> float:
 
 def _drawn(text: str) -> float:
     """Characters times their entropy in the text itself, which is below that of the alphabet."""
-    if len(text) < 3:
-        return 0.0
-    trigrams = len({text[i : i + 3] for i in range(len(text) - 2)})
-    return min(len(text), trigrams + 2) * _entropy(text)
+    return min(len(text), _trigrams(text) + 2) * _entropy(text) if len(text) >= 3 else 0.0
 
 
 def surface_bits(value: bytes) -> float:
@@ -241,9 +238,7 @@ def surface_bits(value: bytes) -> float:
     uuid = _UUID.match(text)
     if uuid:
         return min(122.0, variety(text.replace("-", ""))) if uuid[1] == "4" else 0.0
-    while (segment := _SEGMENT.match(text)) and len(text) - segment.end() >= 12:
-        text = text[segment.end() :]
-    run = max(_RUN.findall(text), key=len, default="")
+    run = max(_RUN.findall(_without_prefix(text)), key=len, default="")
     if len(run) >= 30 and not _HEX.match(run):
         run = run[4:-6]
     if len(run) < 12:
@@ -260,10 +255,11 @@ def variety(text: str) -> float:
     if not _HEX.match(text):
         text = re.sub(r"[a-z]{5,}|[A-Z]{5,}", "", text)
     kept = "".join(c for i, c in enumerate(text) if i == 0 or abs(ord(c) - ord(text[i - 1])) > 1)
-    if len(kept) < 3:
-        return 0.0
-    trigrams = len({kept[i : i + 3] for i in range(len(kept) - 2)})
-    return min(len(kept), trigrams) * _entropy(kept)
+    return min(len(kept), _trigrams(kept)) * _entropy(kept) if len(kept) >= 3 else 0.0
+
+
+def _trigrams(text: str) -> int:
+    return len({text[i : i + 3] for i in range(len(text) - 2)})
 
 
 def _entropy(text: str) -> float:

@@ -81,11 +81,8 @@ class Redaction:
 
 def redacted_numbers(config: HushConfig, found: Sequence[DetectedSecret]) -> frozenset[int]:
     """The secrets of entries with `protect: redact`; what was not scanned holds none to replace."""
-    return frozenset(
-        n
-        for n, one in enumerate(found)
-        if config.secrets[one.entry].protect == "redact" and one.provenance != TOO_SLOW
-    )
+    scanned = (n for n, one in enumerate(found) if one.provenance != TOO_SLOW)
+    return frozenset(n for n in scanned if config.secrets[found[n].entry].protect == "redact")
 
 
 def redact(
@@ -167,13 +164,8 @@ def _secrets(
         sought = terms.get(number, [])
         rows = order[first:last]
         whole = rows[spans["value"][rows] == 1]
-        texts = Counter(
-            corpus.contents[blob][start:end]
-            for blob, start, end in zip(
-                *(spans[c][whole if len(whole) else rows[:1]].tolist() for c in ("blob", "start", "end")),
-                strict=True,
-            )
-        )
+        shown = (spans[c][whole if len(whole) else rows[:1]].tolist() for c in ("blob", "start", "end"))
+        texts = Counter(corpus.contents[blob][start:end] for blob, start, end in zip(*shown, strict=True))
         value = texts.most_common(1)[0][0] if texts else None
         if not len(whole) and sought:
             value = sought[0].value  # it is encoded only

@@ -74,8 +74,8 @@ def test_expressions_are_compiled_where_the_proof_sees_them():
 
 INLINE = {
     # on one value or one literal, which are short: 8 KiB at most
-    "credential_chosen.py: [A-Za-z][0-9!@#$^&*]+[A-Za-z]|[A-Za-z]{3,}[0-9@#$^&*]",
-    "credential_chosen.py: [a-z]{3,}(?: [a-z]{3,}){2,}",
+    "credential_looks.py: [A-Za-z][0-9!@#$^&*]+[A-Za-z]|[A-Za-z]{3,}[0-9@#$^&*]",
+    "credential_looks.py: [a-z]{3,}(?: [a-z]{3,}){2,}",
     "credential_files.py: [!@#$%^&*?]|[A-Za-z]{3,}[0-9]{2,}\\Z",
     "credential_files.py: ^[./~]|[()]|/[^/]*/|::|\\.(?:[a-z]{2,4}|p12|p7[bcs])$",
     "credential_joined.py: \\S*\\Z",

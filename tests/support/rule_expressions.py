@@ -57,6 +57,7 @@ def called(file):
     """Name → the methods that a module calls on it."""
     found = {}
     for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            found.setdefault(node.value.id, set()).add(node.attr)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            name = node.value.id if isinstance(node.value, ast.Name) else node.value.attr  # `module.NAME`
+            found.setdefault(name, set()).add(node.attr)
     return found

@@ -10,16 +10,9 @@ from dataclasses import dataclass, field
 from hush_core.corpus.git.blobs import SKIP_REASONS, unreadable
 
 DOCUMENT_SKIP_REASONS = (
-    *SKIP_REASONS,
-    "null_text",
-    "empty",
-    "no_unit",
-    "several_units",
-    "other_author",
-    "attachment",
-    "malformed",
+    *SKIP_REASONS, "null_text", "empty", "no_unit", "several_units", "other_author", "attachment", "malformed",
     "outside",
-)
+)  # fmt: skip
 """Why something in a table is neither scanned nor trained on; each counts once for
 
 - a row, message or entry: SKIP_REASONS, `null_text`, `empty`, `no_unit` (nobody to protect is named),

@@ -37,11 +37,11 @@ def read_jsonl(path: Path, place: str, rows: Rows) -> Iterator[Document]:
             if not line.strip():
                 continue
             row = _object(line)
-            if isinstance(row, _Problem):
-                if not row.refused:
-                    rows.skipped["undecodable"] += 1
-                    continue
-                raise InputError(f"{place}: line {number}", row.refused, "write one JSON object a line")
+            if row is None:
+                rows.skipped["undecodable"] += 1
+                continue
+            if isinstance(row, str):
+                raise InputError(f"{place}: line {number}", row, "write one JSON object a line")
             if absent:
                 absent -= row.keys()
                 keys.update(key for key in list(row)[:100] if len(keys) < 1000)
@@ -54,19 +54,14 @@ def read_jsonl(path: Path, place: str, rows: Rows) -> Iterator[Document]:
         raise missing_column(place, min(absent), keys)
 
 
-class _Problem:
-    def __init__(self, refused: str) -> None:
-        self.refused = refused
-
-
-def _object(line: bytes) -> dict[str, object] | _Problem:
-    """A line's object, or what is wrong with it: returned, since json's own errors carry the line along."""
+def _object(line: bytes) -> dict[str, object] | str | None:
+    """A line's object, or what is wrong with it (None: it is no UTF-8): json's own errors carry the line along."""
     try:
         value = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError:
-        return _Problem("")
+        return None
     except RecursionError:
-        return _Problem("nests too deep")
+        return "nests too deep"
     except ValueError:
-        return _Problem("is no JSON")
-    return value if isinstance(value, dict) else _Problem("is JSON but no object")
+        return "is no JSON"
+    return value if isinstance(value, dict) else "is JSON but no object"

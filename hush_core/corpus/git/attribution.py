@@ -37,17 +37,8 @@ def added_lines(
     asked, untold = _askable(view, history, commits, max_bytes)
     lines: set[int] = set()
     if asked:
-        diff = (
-            f"core.bigFileThreshold={max_bytes}",
-            "diff-tree",
-            "--stdin",
-            "--root",
-            "-r",
-            "-c",
-            "-p",
-            *_DIFF,
-        )
-        pieces = view.stream("-c", *diff, stdin=b"".join(log.commit[c] + b"\n" for c in asked))
+        limit, commits_asked = f"core.bigFileThreshold={max_bytes}", (log.commit[c] + b"\n" for c in asked)
+        pieces = view.stream("-c", limit, "diff-tree", *_DIFF, stdin=b"".join(commits_asked))
         seen = count()
         for after, added in _hunks(pieces, lambda: progress("history", next(seen), len(asked))):
             if added is None:
@@ -66,24 +57,20 @@ def _askable(
     log = history.log
     chosen = np.flatnonzero(commits[log.change_commit] & (log.change_kind == FILE))
     sizes = sizes_in_pack_order(view, {log.blobs[b] for b in set(log.change_blob[chosen].tolist())})
-    large = np.array([sizes.get(blob, 0) > max_bytes for blob in log.blobs] + [False])[
-        log.change_blob[chosen]
-    ]
+    too_large = np.array([sizes.get(blob, 0) > max_bytes for blob in log.blobs] + [False])
+    large = too_large[log.change_blob[chosen]]
     asked = np.flatnonzero(commits)
     if not large.any():
         return asked.tolist(), set()
     merges = set(view.run("rev-list", "--min-parents=2", view.commit, "--").split())
     heavy = {c for c in log.change_commit[chosen[large]].tolist() if log.commit[c] in merges}
-    untold = large | np.isin(log.change_commit[chosen], list(heavy))
-    return (
-        [c for c in asked.tolist() if c not in heavy],
-        {log.blobs[b] for b in log.change_blob[chosen[untold]].tolist()},
-    )
+    untold = log.change_blob[chosen[large | np.isin(log.change_commit[chosen], list(heavy))]]
+    return [c for c in asked.tolist() if c not in heavy], {log.blobs[b] for b in untold.tolist()}
 
 
 _DIFF = (
-    "-U0", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
-    "--diff-algorithm=myers", "--indent-heuristic",
+    "--stdin", "--root", "-r", "-c", "-p", "-U0", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv",
+    "--ignore-submodules=all", "--diff-algorithm=myers", "--indent-heuristic",
 )  # fmt: skip
 _COMMIT = re.compile(rb"[0-9a-f]{40,64}")
 _INDEX = re.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")

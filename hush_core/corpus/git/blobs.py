@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,11 +13,32 @@ import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.paths import printable_path
 
 SKIP_REASONS = (
     "symlink", "submodule", "too_large", "lfs_pointer", "utf16", "binary", "undecodable", "too_slow",
 )  # fmt: skip
 """Why a tree entry is neither scanned nor trained on. What cannot be scanned must not be trained on."""
+
+MOST_NAMED = 10_000
+"""Of a source; the counts have all."""
+
+
+class Skipped(Counter[str]):
+    """Reason → count, and `names`: (reason, path) of the first MOST_NAMED."""
+
+    names: list[tuple[str, str]]
+
+    def __init__(self, *args: object, **counts: int) -> None:
+        super().__init__(*args, **counts)
+        self.names = []
+
+    def note(self, reason: str, path: bytes) -> None:
+        """Count one file."""
+        self[reason] += 1
+        if len(self.names) < MOST_NAMED:
+            self.names.append((reason, printable_path(path)))
+
 
 _LFS = b"version https://git-lfs.github.com/spec/"
 _UTF16_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")

@@ -15,16 +15,8 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
+from hush_core.corpus.git import refs
 from hush_core.corpus.git.process import PIPE_BYTES, GitFailed, clean_environment, pieces, whole, writing
-from hush_core.corpus.git.refs import (
-    SHA,
-    checked_objects,
-    git_directory,
-    resolve,
-    shallow_cuts,
-    unknown,
-    unreadable_source,
-)
 from hush_core.corpus.paths import printable_path
 from hush_core.errors import InputError
 
@@ -55,20 +47,20 @@ class CleanView:
     def __init__(self, path: Path, rev: str = "HEAD") -> None:
         self.path, self.rev = Path(path), rev
         try:
-            self._source = git_directory(self.path)
-            self._objects = checked_objects(self._source, self.path)
-            self._cuts = shallow_cuts(self._source, self.path)
+            self._source = refs.git_directory(self.path)
+            self._objects = refs.checked_objects(self._source, self.path)
+            self._cuts = refs.shallow_cuts(self._source, self.path)
         except OSError as error:
-            raise unreadable_source(self.path, error) from None
+            raise refs.unreadable_source(self.path, error) from None
         self.shallow = self._cuts is not None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.commit = ""
 
     def __enter__(self) -> CleanView:
         try:
-            named = resolve(self._source, self.path, self.rev)
+            named = refs.resolve(self._source, self.path, self.rev)
         except OSError as error:
-            raise unreadable_source(self.path, error) from None
+            raise refs.unreadable_source(self.path, error) from None
         self._folder = tempfile.TemporaryDirectory(prefix="hush-view-")
         try:
             self._create("sha256" if named is not None and len(named) == 64 else "sha1")
@@ -86,16 +78,9 @@ class CleanView:
     def command(self, *arguments: str) -> list[str]:
         """The full git command line in this view."""
         assert self._folder is not None, "enter the view first"
-        return [
-            "git",
-            f"--git-dir={self._folder.name}",
-            "--no-pager",
-            "-c",
-            "core.commitGraph=false",  # the source's commit-graph could lie about parents
-            "-c",
-            "protocol.allow=never",
-            *arguments,
-        ]
+        graph = "core.commitGraph=false"  # the source's commit-graph could lie about parents
+        here = f"--git-dir={self._folder.name}"
+        return ["git", here, "--no-pager", "-c", graph, "-c", "protocol.allow=never", *arguments]
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Standard output of one git command in this view, at most LISTING_BYTES of it.
@@ -213,8 +198,8 @@ class CleanView:
     def _peel(self, named: str) -> str:
         found = self.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{named}^{{commit}}")
         commit = (found or b"").decode("ascii", "replace").strip()
-        if SHA.match(commit):
+        if refs.SHA.match(commit):
             return commit
         if named == self.rev.lower():
-            raise unknown(self.path, self.rev)
+            raise refs.unknown(self.path, self.rev)
         raise self.damaged()

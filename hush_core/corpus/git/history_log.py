@@ -26,12 +26,10 @@ from hush_core.files import private_folder, whole_file
 NOTHING, FILE, SYMLINK, SUBMODULE = range(4)
 """What a change leaves at its path (`change_kind`)."""
 
-EMPTY = frozenset(
-    (
-        b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-        b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-    )
-)
+EMPTY = frozenset((
+    b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+))  # fmt: skip
 """The empty file: having it in common says nothing about where a file came from."""
 
 _TRAILER = re.compile(r"(?im)^[ \t>]*co[- ]?authored[- ]?by[ \t]*:(.*)$")
@@ -145,11 +143,9 @@ class _Reader:
         groups, column = list(self.groups), self.columns["group"]
         for commit, content in read_blobs(view, encoded, b"commit"):
             header, _, message = content.partition(b"\n\n")
-            people = b"\n".join(
-                row for row in header.split(b"\n") if row.startswith((b"author ", b"committer "))
-            )
+            people = (row for row in header.split(b"\n") if row.startswith((b"author ", b"committer ")))
             row = encoded[commit]
-            stored = _addresses(_IN_ANGLES.findall(people), message)
+            stored = _addresses(_IN_ANGLES.findall(b"\n".join(people)), message)
             group = tuple(sorted({*groups[column[row]], *stored}))
             column[row] = self.groups.setdefault(group, len(self.groups))
 
@@ -173,14 +169,8 @@ class _Reader:
 
     def log(self, tip: str) -> Log:
         columns = {name: np.array(column, dtype=np.int32) for name, column in self.columns.items()}
-        return Log(
-            tip=tip.encode(),
-            commit=self.commit,
-            groups=list(self.groups),
-            paths=list(self.paths),
-            blobs=list(self.blobs),
-            **columns,
-        )
+        lists = {name: list(getattr(self, name)) for name in ("commit", "groups", "paths", "blobs")}
+        return Log(tip=tip.encode(), **lists, **columns)
 
 
 def _addresses(people: list[bytes], message: bytes) -> tuple[str, ...]:

@@ -40,18 +40,13 @@ def moves(view: CleanView, history: History, max_bytes: int) -> Moves:
     """
     log = history.log
     jobs = list(_jobs(history))
-    wanted = {
-        b for _, sources, targets in jobs for _, *blobs in (*sources, *targets) for b in blobs if b >= 0
-    }
-    sizes = sizes_in_pack_order(view, {log.blobs[b] for b in wanted})
+    asked = [b for sources, targets in jobs for _, *blobs in (*sources, *targets) for b in blobs if b >= 0]
+    sizes = sizes_in_pack_order(view, {log.blobs[b] for b in asked})
     most = max(max_bytes, READ_BYTES)
-    small = {b for b in wanted if sizes[log.blobs[b]] <= most}
-    order = [
-        b for _, sources, targets in jobs for _, *blobs in (*sources, *targets) for b in blobs if b in small
-    ]
-    stream = read_blobs(view, (log.blobs[b] for b in order))
+    small = {b for b in asked if sizes[log.blobs[b]] <= most}
+    stream = read_blobs(view, (log.blobs[b] for b in asked if b in small))
     ties: set[tuple[int, int]] = set()
-    for _, sources, targets in jobs:
+    for sources, targets in jobs:
         taken: list[Source] = []
         for path, before, after in sources:
             left = _pieces(next(stream)[1]) if before in small else None
@@ -65,8 +60,8 @@ def moves(view: CleanView, history: History, max_bytes: int) -> Moves:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _jobs(history: History) -> Iterator[tuple[int, list[tuple[int, int, int]], list[tuple[int, int]]]]:
-    """(commit, sources: path, blob before, blob after or -1; targets: path, blob) where there are both."""
+def _jobs(history: History) -> Iterator[tuple[list[tuple[int, int, int]], list[tuple[int, int]]]]:
+    """By commit (sources: path, blob before, blob after or -1; targets: path, blob) where there are both."""
     log = history.log
     empty = {n for n, blob in enumerate(log.blobs) if blob in EMPTY}
     before: dict[int, list[int]] = defaultdict(list)
@@ -88,7 +83,7 @@ def _jobs(history: History) -> Iterator[tuple[int, list[tuple[int, int, int]], l
                 targets.append((path, blob))
             sources += [(path, b, blob if file else -1) for b in set(before[change])]
         if sources and targets:
-            yield int(log.change_commit[changes[0]]), sources, targets
+            yield sources, targets
 
 
 Pieces = dict[int, tuple[int, int]]

@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
-from hush_core.corpus.git.blobs import store_blobs
+from hush_core.corpus.git.blobs import Skipped, store_blobs
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
 from hush_core.corpus.paths import Paths
-from hush_core.corpus.skipped import Skipped
 
 OWNERS = (b"CODEOWNERS", b".github/CODEOWNERS", b"docs/CODEOWNERS", b".gitlab/CODEOWNERS")
 """Where hosts look for CODEOWNERS; read also where they are not trained on."""

@@ -11,13 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
-from hush_core.corpus.git.blobs import Walk
+from hush_core.corpus.git.blobs import Skipped, Walk
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
 from hush_core.corpus.git.history_log import FILE, SUBMODULE, SYMLINK
 from hush_core.corpus.git.tree import Tree, tree_entries, tree_with
 from hush_core.corpus.paths import Paths
-from hush_core.corpus.skipped import Skipped
 from hush_core.errors import InputError
 
 SQUASHED_SHARE = 0.5

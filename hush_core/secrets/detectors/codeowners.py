@@ -164,29 +164,19 @@ def detect(corpus: Corpus, entry: CodeownersSecret, context: DetectorContext) ->
     too."""
     files = []
     for t, tree in enumerate(corpus.trees):
-        owners = [_parsed(content) for content in tree.owners]
+        owners = [_parsed(content) for content in tree.owners]  # entries of one config ask for the same files
         if owners:
             files.append(corpus.files_at(lambda path, o=owners: owned(o, entry.teams, path), [t]))
     yield Finding(files=np.concatenate(files) if files else ())
 
 
-@lru_cache(maxsize=16)
-def _parsed(content: bytes) -> Codeowners:
-    """Entries of one config ask for the same files."""
-    return Codeowners(content)
-
-
+_parsed = lru_cache(maxsize=16)(Codeowners)
 DETECTOR = Detector("codeowners", CodeownersSecret, detect)
 
 
 def _words(line: str) -> list[str]:
     """The words before a comment; a backslash keeps the character after it (a space, a #)."""
-    words = []
-    for word in _WORDS.findall(line):
-        if word.startswith("#"):
-            break
-        words.append(word)
-    return words
+    return list(takewhile(lambda word: not word.startswith("#"), _WORDS.findall(line)))
 
 
 def _owners(words: list[str]) -> frozenset[str]:

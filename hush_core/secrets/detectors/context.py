@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hush_core.corpus import Corpus
-from hush_core.corpus.skipped import Skipped
+from hush_core.corpus.git.blobs import Skipped
 from hush_core.progress import Progress
 from hush_core.secrets.detectors.scans import Scan, scan_contents
 

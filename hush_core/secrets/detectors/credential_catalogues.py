@@ -16,11 +16,7 @@ from hush_core.secrets.detectors.credential_words import tells, words
 _LETTERS = rb"(?:[A-Z]?[a-z\x80-\xff]+|[A-Z\x80-\xff]+)"
 _PART = rb"(?:[(\"']|\xc2[\xa1\xbf])?" + _LETTERS + rb"(?:[-'/]" + _LETTERS + rb")?[)\"']?[.,:;!?]*"
 _TEXT = linear.compile(
-    rb"(?s)"
-    + _PART
-    + rb"(?:[ \t]+(?:[/&-][ \t]+)?"
-    + _PART
-    + rb")*|[0-9]*[\x80-\xff][\x80-\xff0-9 .,:!?]{8,}"
+    rb"(?s)%b(?:[ \t]+(?:[/&-][ \t]+)?%b)*|[0-9]*[\x80-\xff][\x80-\xff0-9 .,:!?]{8,}" % (_PART, _PART)
 )
 """Words of letters, with the signs of a sentence; digits among those of other scripts."""
 _LINE = linear.compile(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
@@ -21,24 +22,18 @@ from hush_core.secrets.detectors.credential_randomness import looks_made
 
 _PASSWORD = (
     rb"(?:[\w .-]{0,32}[ _.-])?(?:(?:plain|clear|user|login|db|admin|root|auth|e?mail|account|raw|new|old)[ _-]?)?"
-    rb"(?:pass(?:word|wd|phrase|code)?|pwd|pw|"
-    + LOCAL_NAMES
-    + rb")(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
+    rb"(?:pass(?:word|wd|phrase|code)?|pwd|pw|%b)(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
+    % LOCAL_NAMES
 )
 _SECRET = rb"(?:secret|api[ _-]?key|access[ _-]?key|credentials?)"
 COLUMNS_GATE = (
-    rb"(?:^|[,;\t|(][ ]?|[ ]{2})[\"'`\[:#]{0,2}(?:"
-    + _PASSWORD
-    + rb"|"
-    + _SECRET
-    + rb")[\"'`\]]{0,2}[ ]?(?:[,;\t|)\]]|[ ]*\r?$|[ ]{2})"
-)
+    rb"(?:^|[,;\t|(][ ]?|[ ]{2})[\"'`\[:#]{0,2}(?:%b|%b)[\"'`\]]{0,2}[ ]?(?:[,;\t|)\]]|[ ]*\r?$|[ ]{2})"
+) % (_PASSWORD, _SECRET)
 """A cell of a head; hyperscan, without case, by lines."""
 _NAME, _SECRET_NAME = linear.compile(rb"(?i)" + _PASSWORD), linear.compile(rb"(?i)" + _SECRET)
 _BESIDE = linear.compile(
-    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database|"
-    + LOCAL_USERS
-    + rb")\w{0,4}"
+    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database|%b)\w{0,4}"
+    % LOCAL_USERS
 )
 """What another column of such a table is called."""
 _HEAD_CELL = re.compile(rb"[A-Za-z_\x80-\xff*][\w .()/*?#\x80-\xff-]{0,40}|")
@@ -190,12 +185,20 @@ NEAR_UP, NEAR_DOWN = 100, 120
 """Bytes between a list of names and its values: less than `changes.around` takes in."""
 
 
-def _below(content: bytes, at: int, separator: int, count: int, columns: Columns) -> Cells:
+def _rows(content: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    """Where the lines from a place on begin, and each without its end, up to an empty one."""
     for _ in range(MOST_ROWS):
         deadline.check()
         end = content.find(b"\n", at) + 1 or len(content)
-        row = content[at:end].rstrip(b"\r\n")
-        if not row or len(row) > MOST_LINE:
+        if not (row := content[at:end].rstrip(b"\r\n")):
+            return
+        yield at, row
+        at = end
+
+
+def _below(content: bytes, first: int, separator: int, count: int, columns: Columns) -> Cells:
+    for at, row in _rows(content, first):
+        if len(row) > MOST_LINE:
             return
         if not _RULE.fullmatch(row):
             cells = list(_cells(row, separator))
@@ -203,10 +206,8 @@ def _below(content: bytes, at: int, separator: int, count: int, columns: Columns
                 return
             bare = [_bare(content, at + start, at + end) for start, end in cells]
             values = [content[start:end] for start, end in bare]
-            yield from (
-                (*bare[n], columns[n]) for n in columns if values.count(values[n]) == 1
-            )  # `guest,guest` is nobody's
-        at = end
+            alone = (n for n in columns if values.count(values[n]) == 1)  # `guest,guest` is nobody's
+            yield from ((*bare[n], columns[n]) for n in alone)
 
 
 def _bare(content: bytes, start: int, end: int) -> tuple[int, int]:
@@ -281,14 +282,9 @@ def _literals(content: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
     return row, at
 
 
-def _copied(content: bytes, at: int, count: int, columns: Columns) -> Cells:
+def _copied(content: bytes, first: int, count: int, columns: Columns) -> Cells:
     """The rows of PostgreSQL's COPY: tabs between, up to a backslash and a dot."""
-    for _ in range(MOST_ROWS):
-        end = content.find(b"\n", at) + 1 or len(content)
-        row = content[at:end].rstrip(b"\r\n")
-        if row == b"\\." or not row:
-            return
+    for at, row in takewhile(lambda one: one[1] != b"\\.", _rows(content, first)):
         cells = list(_cells(row, 9))
         if len(cells) == count:
             yield from ((at + cells[n][0], at + cells[n][1], columns[n]) for n in columns)
-        at = end

@@ -26,10 +26,8 @@ _GROUP = (
 )
 """Base64 of three readable characters: in each the first two bits are 0; the third separates signs from letters."""
 DECODED_GATE = (
-    rb"(?:H4sI[A-Za-z0-9+/]{20}|(?:"
-    + _GROUP
-    + rb"){6}|(?:[2-7][0-9A-Fa-f]){20}|%(?:22|27)[ +]?(?:%3[aA]|:)|(?i:pass(?:word|wd)?|pwd|secret)%3[dD]"
-    rb"|(?:0x[2-7][0-9A-Fa-f],[ \t]{0,4}){7})"
+    rb"(?:H4sI[A-Za-z0-9+/]{20}|(?:" + _GROUP + rb"){6}|(?:[2-7][0-9A-Fa-f]){20}|%(?:22|27)[ +]?(?:%3[aA]|:)"
+    rb"|(?i:pass(?:word|wd)?|pwd|secret)%3[dD]|(?:0x[2-7][0-9A-Fa-f],[ \t]{0,4}){7})"
 )
 _RUN = linear.compile(rb"[A-Za-z0-9+/_-]{20,}={0,2}")
 _ESCAPED = linear.compile(rb"[A-Za-z0-9_.~!*'()%+:,-]*%[0-9A-Fa-f]{2}[A-Za-z0-9_.~!*'()%+:,-]*")

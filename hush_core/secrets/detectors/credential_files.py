@@ -13,21 +13,13 @@ from functools import cache, lru_cache
 from itertools import islice
 
 from hush_core import linear
+from hush_core.secrets.detectors import credential_public as public
 from hush_core.secrets.detectors import deadline
-from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_der import is_public_armour
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL
-from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
+from hush_core.secrets.detectors.credential_looks import SAYS_PASSWORD, is_chosen, is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_names import MAX_VALUE, RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
-from hush_core.secrets.detectors.credential_public import (
-    SHOWN,
-    is_identifier,
-    is_placeholder,
-    is_public_key,
-    is_shown,
-    says_placeholder,
-)
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id
 from hush_core.secrets.detectors.credential_words import names_a_digest, names_a_page, tells, words
@@ -63,7 +55,7 @@ def _lined_heads(text: bytes) -> Sequence[int]:
     head = list(islice(filter(bytes.strip, written), 4))
     if not head or max(map(len, head)) > 400 or not any(map(_is_lined, head)):
         return ()
-    lined = ((number, _pattern(number)) for number, place in enumerate(PLACES) if place.lined)
+    lined = ((number, place.compiled) for number, place in enumerate(PLACES) if place.lined)
     return tuple(
         number
         for number, pattern in lined
@@ -83,21 +75,21 @@ def in_files(
 
     alone: also where the content lacks what it must hold besides, as another version of it may have that.
     """
-    place, pattern = PLACES[number], _pattern(number)
-    if place.with_ and not alone and not _beside(number).search(content):
+    place = PLACES[number]
+    if place.with_ and not alone and not place.beside.search(content):
         return
     for first, last in lines:
         deadline.check()
         if place.above:
             first = content.rfind(b"\n", 0, max(0, first - ABOVE)) + 1
-        for match in _matches(place, pattern, content, first, last):
+        for match in _matches(place, content, first, last):
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
-            before = content[max(first, start - SHOWN) : start]
+            before = content[max(first, start - public.SHOWN) : start]
             if reason := _nobodys(value, before):
                 rejected(reason, value)
                 continue
-            if (_TYPE.search(before) or content[end : end + 1] == b"(") and is_identifier(value):
+            if (_TYPE.search(before) or content[end : end + 1] == b"(") and public.is_identifier(value):
                 rejected("a variable behind its type, or a function that is called", value)
                 continue
             if place.after_name and _CHAIN.match(content, end):
@@ -132,11 +124,11 @@ def _nobodys(value: bytes, before: bytes) -> str:
         return "longer than a credential is"
     if _TEMPLATE.search(value):
         return "a template"
-    if _PLACEHOLDER.fullmatch(value) or is_placeholder(value) or says_placeholder(value):
+    if _PLACEHOLDER.fullmatch(value) or public.is_placeholder(value) or public.says_placeholder(value):
         return "a placeholder"
     if before.endswith(b":") and b"//" in before and IS_LOCAL.fullmatch(value):
         return "the word for a password in another language, in an address"
-    if is_shown(before) or is_public_key(value) or is_key_id(value, before):
+    if public.is_shown(before) or public.is_public_key(value) or is_key_id(value, before):
         return "public: a key's public part, its id, or what a protocol shows"
     if names_a_page(before) or names_a_digest(value, before) or (b"EXAMPLE" in value and b"/" not in value):
         return "a token of a page or a request, a digest, or an example, as its name or itself says"
@@ -152,13 +144,11 @@ _SECRET_OPTION = re.compile(
 """The name of an option, of 60 letters at most, that takes a secret, and not its file or length."""
 
 
-def _matches(
-    place: Place, pattern: linear.Linear, content: bytes, first: int, last: int
-) -> Iterator[linear.Match]:
+def _matches(place: Place, content: bytes, first: int, last: int) -> Iterator[linear.Match]:
     if not place.option:
-        yield from pattern.finditer(content, first, last)
+        yield from place.compiled.finditer(content, first, last)
         return
-    while match := pattern.search(content, first, last):
+    while match := place.compiled.search(content, first, last):
         told = _SECRET_OPTION.search(match[1])
         first = match.end() if told else match.start() + 1
         if told:
@@ -218,7 +208,7 @@ def _document(starts: list[int], at: int, size: int) -> tuple[int, int]:
 
 def _nothing(line: bytes, value: bytes, *, encoded: bool) -> bool:
     """Whether an entry is a template, a placeholder, or a short plain name under a name that says it is one."""
-    if _TEMPLATE.search(value) or is_placeholder(value) or says_placeholder(value):
+    if _TEMPLATE.search(value) or public.is_placeholder(value) or public.says_placeholder(value):
         return True
     if is_public_armour(value) if encoded else _HOST.fullmatch(value) or _SWITCH.fullmatch(value):
         return True
@@ -264,9 +254,7 @@ def alone(content: bytes) -> Iterator[tuple[str, int, int]]:
 def _encoded(value: bytes, *, pair: bool = True) -> str:
     """The rule for base64 of `user:password` (or of anything readable), or ""."""
     try:
-        text = base64.b64decode(
-            value.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(value) % 4), validate=True
-        )
+        text = base64.b64decode(value + b"=" * (-len(value) % 4), b"-_", validate=True)
     except (binascii.Error, ValueError):
         return ""
     if pair and (b":" not in text or not text.isascii() or not text.decode("ascii").isprintable()):
@@ -274,7 +262,7 @@ def _encoded(value: bytes, *, pair: bool = True) -> str:
     part = text.partition(b":")[2] if pair else text.strip()
     if not pair and not text.isascii():
         return ENCODED_SECRET
-    if _TEMPLATE.search(part) or not part or (pair and is_placeholder(part)):
+    if _TEMPLATE.search(part) or not part or (pair and public.is_placeholder(part)):
         return ""
     return ENCODED_SECRET if looks_made(part) or len(part) > 64 else ENCODED_PASSWORD
 
@@ -292,13 +280,3 @@ def _dense(value: bytes) -> bool:
 def _lined() -> linear.Linear:
     """What any of the lined places matches."""
     return linear.compile(b"|".join(place.pattern for place in PLACES if place.lined))
-
-
-@cache
-def _beside(number: int) -> linear.Linear:
-    return linear.compile(PLACES[number].with_)
-
-
-@cache
-def _pattern(number: int) -> linear.Linear:
-    return linear.compile(PLACES[number].pattern, re.M)

@@ -48,27 +48,15 @@ _DJANGO = rb"[a-z0-9!@#$%^&*()_=+-]"
 _TOKEN_END = rb"(?![A-Za-z0-9_-])"
 _EXACT = (
     # an id is listed with its account by AWS; those of its documentation end in EXAMPLE
-    Format(
-        "hush.aws-access-key-id", rb"A[KS]IA[A-Z2-7]{16}", but=b"EXAMPLE", gate=rb"A[KS]IA[A-Z2-7]{16}"
-    ),
+    Format("hush.aws-access-key-id", rb"A[KS]IA[A-Z2-7]{16}", but=b"EXAMPLE"),
     Format(
         "hush.discord-webhook",
         rb"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,80}",
         after=_TOKEN_END,
     ),
     # the first part is the bot's decimal id in base64, hence its first letter
-    Format(
-        "hush.discord-bot-token",
-        rb"[MNO][A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
-        rb"(?<![A-Za-z0-9_.-])",
-        _TOKEN_END,
-    ),
-    Format(
-        "hush.azure-client-secret",
-        rb"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
-        rb"(?<![A-Za-z0-9_~.-])",
-        rb"(?![A-Za-z0-9_~-])",
-    ),
+    Format("hush.discord-bot-token", rb"[MNO][A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}", rb"(?<![A-Za-z0-9_.-])", _TOKEN_END),
+    Format("hush.azure-client-secret", rb"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", rb"(?<![A-Za-z0-9_~.-])", rb"(?![A-Za-z0-9_~-])"),
     Format("hush.mailgun-key", rb"key-[0-9a-f]{32}", rb"(?<![A-Za-z0-9_-])"),
     Format("hush.mailchimp-api-key", rb"[0-9a-f]{32}-us[0-9]{1,2}"),
     Format("hush.telegram-bot-token", rb"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}", after=_TOKEN_END),
@@ -81,28 +69,13 @@ _EXACT = (
         rb"(?=[\"'\s]|\Z)",
         rb"(?i:secret[_-]?key)" + _EQUALS + _DJANGO + rb"{50}",
     ),
-    Format(
-        "hush.braintree-token", rb"access_token\$(?:production|sandbox)\$[0-9a-z]{10,32}\$[0-9a-f]{20,64}"
-    ),
+    Format("hush.braintree-token", rb"access_token\$(?:production|sandbox)\$[0-9a-z]{10,32}\$[0-9a-f]{20,64}"),
     Format("hush.salesforce-session", rb"00D[A-Za-z0-9]{9,15}![A-Za-z0-9_.-]{40,200}"),
-    Format(
-        "hush.onepassword-secret-key",
-        rb"A3-[A-Z0-9]{6}-[A-Z0-9]{6,11}(?:-[A-Z0-9]{5}){3,5}",
-        rb"(?<![A-Za-z0-9_-])",
-        _TOKEN_END,
-    ),
+    Format("hush.onepassword-secret-key", rb"A3-[A-Z0-9]{6}-[A-Z0-9]{6,11}(?:-[A-Z0-9]{5}){3,5}", rb"(?<![A-Za-z0-9_-])", _TOKEN_END),
     Format("hush.zoho-token", rb"1000\.[0-9a-f]{32}\.[0-9a-f]{32}"),
-    Format(
-        "hush.facebook-app-token", rb"[0-9]{13,17}\|[A-Za-z0-9_-]{24,48}", rb"(?<![A-Za-z0-9_|])", _TOKEN_END
-    ),
-    Format(
-        "hush.azure-sas", rb"(?<=[?&;\"' ])sig=([A-Za-z0-9%+/_-]{40,100}={0,2})", b"", rb"(?![A-Za-z0-9%+/_-])",
-        rb"sig=[A-Za-z0-9%+/_-]{40}",
-    ),
-    Format(
-        "hush.azure-devops-token", rb"[A-Za-z0-9]{70,76}AZDO[A-Za-z0-9]{4}", rb"(?<![A-Za-z0-9])",
-        gate=rb"[A-Za-z0-9]{20}AZDO[A-Za-z0-9]{4}",
-    ),
+    Format("hush.facebook-app-token", rb"[0-9]{13,17}\|[A-Za-z0-9_-]{24,48}", rb"(?<![A-Za-z0-9_|])", _TOKEN_END),
+    Format("hush.azure-sas", rb"(?<=[?&;\"' ])sig=([A-Za-z0-9%+/_-]{40,100}={0,2})", b"", rb"(?![A-Za-z0-9%+/_-])", rb"sig=[A-Za-z0-9%+/_-]{40}"),
+    Format("hush.azure-devops-token", rb"[A-Za-z0-9]{70,76}AZDO[A-Za-z0-9]{4}", rb"(?<![A-Za-z0-9])", gate=rb"[A-Za-z0-9]{20}AZDO[A-Za-z0-9]{4}"),
     # Microsoft's keys of common annotated security: a mark of the service near the end, 32 to 84 characters
     Format(
         "hush.azure-annotated-key", rb"[A-Za-z0-9+/]{30,76}(?:AzFu|AzSe|\+ACR|\+AMC|\+ARm|\+ASt|APIM|\+AEh|\+ABa|ACDb|AzCa|AzBa|AzAp|AIoT|JQQJ99)"
@@ -138,12 +111,8 @@ _EXACT = (
 )  # fmt: skip
 
 _HEX, _HEX_DASH, _BASE36 = rb"[0-9a-fA-F]", rb"[0-9a-fA-F-]", rb"[0-9a-z]"
-_BASE62, _URL, _DOTTED, _BASE64 = (
-    rb"[A-Za-z0-9]",
-    rb"[A-Za-z0-9_-]",
-    rb"[A-Za-z0-9_.=-]",
-    rb"[A-Za-z0-9+/=_-]",
-)
+_BASE62, _URL = rb"[A-Za-z0-9]", rb"[A-Za-z0-9_-]"
+_DOTTED, _BASE64 = rb"[A-Za-z0-9_.=-]", rb"[A-Za-z0-9+/=_-]"
 _PREFIXED = (
     ("adafruit-key", rb"aio_", _BASE62, 24), ("adobe-secret", rb"p8e-", _URL, 24),
     ("alibaba-key-id", rb"LTAI", _BASE62, 12), ("alibaba-sts", rb"STS\.", _BASE62, 16),
@@ -221,25 +190,14 @@ _PREFIXED = (
 )  # fmt: skip
 
 
-def _prefixed() -> tuple[Format, ...]:
-    """Rows of _PREFIXED as formats: least and most, the gate only as far as needed to be seldom."""
-    made = []
-    for name, prefix, alphabet, least in _PREFIXED:
-        head = rb"(?:" + prefix + rb")"
-        made.append(
-            Format(
-                f"hush.{name}",
-                head + rb"(" + alphabet + rb"{%d,})" % max(least, 1),
-                rb"(?<![A-Za-z0-9_+/.-])",
-                b"",
-                head + alphabet + rb"{%d}" % min(max(least, 1), 40),
-                random=True,
-            )
-        )
-    return tuple(made)
+def _prefixed(name: str, prefix: bytes, alphabet: bytes, least: int) -> Format:
+    """A row of _PREFIXED as a format: the gate only as far as needed to be seldom."""
+    head = rb"(?:" + prefix + rb")" + alphabet
+    body, gate = rb"(?:%b)(%b{%d,})" % (prefix, alphabet, least), head + rb"{%d}" % min(least, 40)
+    return Format(f"hush.{name}", body, rb"(?<![A-Za-z0-9_+/.-])", b"", gate, random=True)
 
 
-FORMATS = _EXACT + _prefixed()
+FORMATS = (*_EXACT, *(_prefixed(*row) for row in _PREFIXED))
 
 
 _ALL_HEX = re.compile(rb"[0-9a-f]+|[0-9A-F]+")

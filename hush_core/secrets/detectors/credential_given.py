@@ -12,16 +12,13 @@ import re
 from collections.abc import Iterator
 
 from hush_core import linear
-from hush_core.secrets.detectors.credential_chosen import PROSE
 from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, QUOTES
-from hush_core.secrets.detectors.credential_looks import is_of_code
+from hush_core.secrets.detectors.credential_looks import PROSE, is_of_code
 from hush_core.secrets.detectors.credential_public import is_placeholder, says_placeholder
 
 _NAME = (
-    rb"(?:(?i:pass(?:word|wd|phrase|code)|pwd|"
-    + LOCAL_NAMES
-    + rb")(?:[a-z]|[\xc3-\xd4][\x80-\xbf]){0,3}|(?i:sshpass)|(?:\b|_)(?i:pass|psk|pw)|[a-z](?:Pass|Pw))"
-    rb"[0-9]?[\"'`\])}]{0,3}"
+    rb"(?:(?i:pass(?:word|wd|phrase|code)|pwd|%b)(?:[a-z]|[\xc3-\xd4][\x80-\xbf]){0,3}|(?i:sshpass)|(?:\b|_)(?i:pass|psk|pw)|[a-z](?:Pass|Pw))"
+    rb"[0-9]?[\"'`\])}]{0,3}" % LOCAL_NAMES
 )
 _SIGN = (
     rb"(?:[ \t]*,?[ \t]*[\"']?(?i:value|default|val)[\"']?[ \t]*[:=][ \t]*|[ \t]*(?:<-|=>|:=|\?=|\|\|=|->|:|=)[ \t]*(?:!!str[ \t]+|await[ \t]+|[a-z]{2,3}[ \t]+)?|[ \t]*,[ \t]*|[ \t]+|\([ \t]*|[ \t]{1,2}(?:is|was|lautet|ist|est|es)[ \t]{1,2}"
@@ -29,25 +26,16 @@ _SIGN = (
 )
 _WRAP = rb"(?:[A-Za-z_][\w.:]{2,24}[({\[][ \t]*){0,2}(?:[$\w.:(\[\])\"']{1,64}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*)?"
 _WORDS = rb"[A-Za-z\x80-\xff][A-Za-z0-9\x80-\xff]*(?:[ ._!&+-][A-Za-z0-9\x80-\xff]+){0,7}[!?]?"
-_GIVEN = linear.compile(
-    _NAME
-    + _SIGN
-    + _WRAP
-    + rb"(?:[A-Za-z@]{0,2}[\"'`]|%[qQ][{(\[]|~s[({]|q{1,2}[{(]|<!\[CDATA\[)("
-    + _WORDS
-    + rb")(?:[\"'`]|[})\]])"
-)
+_OPENS = rb"(?:[A-Za-z@]{0,2}[\"'`]|%[qQ][{(\[]|~s[({]|q{1,2}[{(]|<!\[CDATA\[)"
+_GIVEN = linear.compile(rb"%b%b%b%b(%b)(?:[\"'`]|[})\]])" % (_NAME, _SIGN, _WRAP, _OPENS, _WORDS))
 _TAGGED = linear.compile(_NAME + rb">(" + _WORDS + rb")</")
 _SETTING = linear.compile(
-    rb"\A[ \t]*(?:[-*][ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+)?([\w.-]{0,32})"
-    + _NAME
-    + rb"[ \t]*(?::=|=|:|\xef\xbc\x9a)[ \t]*("
-    + _WORDS
-    + rb")[ \t]*(?:[#;][^\n]*)?\r?\n?\Z"
+    rb"\A[ \t]*(?:[-*][ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+)?([\w.-]{0,32})%b[ \t]*(?::=|=|:|\xef\xbc\x9a)[ \t]*(%b)[ \t]*(?:[#;][^\n]*)?\r?\n?\Z"
+    % (_NAME, _WORDS)
 )
+_ESCAPES = rb"(?:\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{3}){6,64}"
 _ESCAPED = linear.compile(
-    _NAME
-    + rb"[ \t]*(?:=>|:=|=|:|,|[ \t])[ \t]*\$?[\"']?((?:\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{3}){6,64})(?:\\0)?(?:[\"']|\s|\Z)"
+    rb"%b[ \t]*(?:=>|:=|=|:|,|[ \t])[ \t]*\$?[\"']?(%b)(?:\\0)?(?:[\"']|\s|\Z)" % (_NAME, _ESCAPES)
 )
 _MESSAGE = frozenset(
     b"invalid wrong required missing must should please incorrect forgot forgotten reset confirm confirmation mismatch match short long weak strong "

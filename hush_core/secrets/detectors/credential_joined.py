@@ -15,25 +15,9 @@ from functools import lru_cache
 from operator import attrgetter
 
 from hush_core import linear
+from hush_core.secrets.detectors import credential_joints as joints
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import KEPT, MOST
-from hush_core.secrets.detectors.credential_joints import (
-    ASSIGNED,
-    COMMA,
-    CONTINUED,
-    EXPRESSION,
-    FOLDED,
-    GLUE,
-    JOINED_AFTER,
-    JOINER,
-    JOINER_AFTER,
-    LITERAL,
-    NAMES,
-    NO_GLUE,
-    OPENED,
-    PATTERN_ONLY,
-    SHELL,
-)
 from hush_core.secrets.detectors.credential_randomness import surprise
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection
 from hush_core.secrets.detectors.credential_words import verdict
@@ -77,41 +61,28 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
     at = 0
     for first, last in gates.get("continued", ()):
         above = content.rfind(b"\n", 0, max(0, first - 1)) + 1
-        for match in CONTINUED.finditer(content, max(at, above), min(len(content), last + MAX_JOINED)):
+        for match in joints.CONTINUED.finditer(content, max(at, above), min(len(content), last + MAX_JOINED)):
             at = match.end()
-            pieces = _lines_of(content, *match.span(), strip=b" \t\r\n\\")
-            yield from _look(content, match.start(), pieces, find, whole=True)
+            pieces = [m.span() for m in _PIECE.finditer(content, *match.span())]
+            yield from _look(content, match.start(), pieces, find)
     at = 0
     for first, last in gates.get("folded", ()):
         above = first  # the gate names the last line of three
         for _ in range(3):
             above = content.rfind(b"\n", 0, max(0, above - 1)) + 1
-        for opening in (FOLDED, OPENED):
+        for opening in (joints.FOLDED, joints.OPENED):
             for match in opening.finditer(content, max(at, above), last):
                 pieces = _block(content, match.end())
                 at = max(at, pieces[-1][1] if pieces else match.end())
                 if len(pieces) > 1:
-                    yield from _look(
-                        content,
-                        match.end(),
-                        pieces,
-                        find,
-                        before=match[0].strip()[-120:].rstrip(b"|>+-\\ \r\n\"'`(<") or b"",
-                        whole=True,
-                    )
+                    before = match[0].strip()[-120:].rstrip(b"|>+-\\ \r\n\"'`(<")
+                    yield from _look(content, match.end(), pieces, find, before=before)
     for first, last in gates.get("variables", ()):
-        for match in EXPRESSION.finditer(content, first, last):
+        for match in joints.EXPRESSION.finditer(content, first, last):
             pieces = _held(content, match)
             if len(pieces) > 1:
-                yield from _look(
-                    content,
-                    match.start(),
-                    pieces,
-                    find,
-                    before=content[first : match.start() + 1],
-                    whole=True,
-                    apart=True,
-                )
+                before = content[first : match.start() + 1]
+                yield from _look(content, match.start(), pieces, find, before=before, apart=True)
 
 
 def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -> Iterator[Joined]:
@@ -121,11 +92,11 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
         at = max(at, back if last - back < WINDOW else first)
         while at < last:
             deadline.check()
-            literal = LITERAL.search(content, at, min(len(content), last))
+            literal = joints.LITERAL.search(content, at, min(len(content), last))
             if literal is None:
                 break
             pieces, end = [literal.span(literal.lastindex or 1)], literal.end()
-            glue = COMMA if lists and _listed(content, literal.start()) else GLUE
+            glue = joints.COMMA if lists and _listed(content, literal.start()) else joints.GLUE
             while len(pieces) < MAX_PARTS:
                 more = _next(content, end, glue)
                 if more is None:
@@ -134,19 +105,21 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
                 end = more[1]
             at = max(end, at + 1)
             if len(pieces) > 1:
-                pieces = [p for p in pieces if not (lists and PATTERN_ONLY.fullmatch(content[p[0] : p[1]]))]
-                yield from _look(content, literal.start(), pieces, find, whole=lists)
+                pieces = [
+                    p for p in pieces if not (lists and joints.PATTERN_ONLY.fullmatch(content[p[0] : p[1]]))
+                ]
+                yield from _look(content, literal.start(), pieces, find)
 
 
 def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int], int] | None:
     """(span of the next literal's text, its end)."""
-    if glue is GLUE and NO_GLUE.match(content, end):
+    if glue is joints.GLUE and joints.NO_GLUE.match(content, end):
         return None
     joint = glue.match(content, end, end + 400)
-    if joint and (joint[1] is None or joint[1] == joint[2]) if glue is GLUE else joint:
-        literal = LITERAL.match(content, joint.end())
+    if joint and (joint[1] is None or joint[1] == joint[2]) if glue is joints.GLUE else joint:
+        literal = joints.LITERAL.match(content, joint.end())
         return (literal.span(literal.lastindex or 1), literal.end()) if literal else None
-    shell = SHELL.match(content, end, end + 200)
+    shell = joints.SHELL.match(content, end, end + 200)
     if shell and content.startswith(shell[1], shell.end()):
         begin = shell.end() + len(shell[1])
         begin += content[begin : begin + 1] == b"}"
@@ -159,20 +132,23 @@ def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int
 def _listed(content: bytes, start: int) -> bool:
     """Whether literals with commas between are joined: a word says so before them, or a telling name holds them."""
     before = content[max(0, start - 80) : start]
-    if JOINER_AFTER.match(content, start):
-        return True
-    if JOINER.search(before):
+    if joints.JOINER_AFTER.match(content, start) or joints.JOINER.search(before):
         return True
     end = content.find(b"]", start, start + WINDOW)
-    if end >= 0 and JOINED_AFTER.match(content, end):
+    if end >= 0 and joints.JOINED_AFTER.match(content, end):
         return True
     return bool(verdict(before)) and before.rstrip()[-1:] in (b"[", b"(", b"{")
 
 
 def _look(
-    content: bytes, start: int, pieces: list[tuple[int, int]], find: Find, *, before: bytes | None = None,
-    whole: bool = False, apart: bool = False,
-) -> Iterator[Joined]:  # fmt: skip
+    content: bytes,
+    start: int,
+    pieces: list[tuple[int, int]],
+    find: Find,
+    *,
+    before: bytes | None = None,
+    apart: bool = False,
+) -> Iterator[Joined]:
     """What the rules see in the parts as one, if it spans more than one of them."""
     deadline.check()
     parts = tuple([content[a:b] for a, b in pieces])
@@ -213,28 +189,14 @@ def _promising(parts: tuple[bytes, ...], text: bytes) -> bool:
         return re.search(rb"[0-9!@#$%^&*]", text) is not None or surprise(text) >= 5.5
     for left, right in itertools.pairwise(parts):
         word = re.search(rb"\S*\Z", left)[0] + re.match(rb"\S*", right)[0]
-        if (
-            len(word) >= 12
-            and not _ESCAPED_END.search(left)
-            and re.search(rb"[0-9]", word)
-            and surprise(word) >= 4.5
-        ):
+        long = len(word) >= 12 and not _ESCAPED_END.search(left)
+        if long and re.search(rb"[0-9]", word) and surprise(word) >= 4.5:
             return True
     return False
 
 
-def _lines_of(content: bytes, start: int, end: int, strip: bytes) -> list[tuple[int, int]]:
-    pieces, at = [], start
-    while at < end:
-        stop = content.find(b"\n", at, end)
-        stop = end if stop < 0 else stop
-        line = content[at:stop]
-        left = len(line) - len(line.lstrip(strip))
-        body = line.strip(strip)
-        if body:
-            pieces.append((at + left, at + left + len(body)))
-        at = stop + 1
-    return pieces
+_PIECE = linear.compile(rb"[^\\ \t\r\n]+")
+"""A piece of a run that is continued on the next line."""
 
 
 _BLOCK_LINE = linear.compile(
@@ -259,20 +221,18 @@ def _block(content: bytes, at: int) -> list[tuple[int, int]]:
 def _held(content: bytes, match: re.Match[bytes]) -> list[tuple[int, int]]:
     """Where the literals are that the variables of an expression hold; empty if one is not found."""
     pieces = []
-    for name in NAMES.findall(match[1]):
-        name = name.rpartition(b".")[2] if b"." in name else name
-        low, high = max(0, match.start() - WINDOW), match.start()
-        held = None
-        at = high
+    low = max(0, match.start() - WINDOW)
+    for name in joints.NAMES.findall(match[1]):
+        name = name.rpartition(b".")[2]
+        at = match.start()
         for _ in range(8):
             at = content.rfind(name, low, at)
             if at < 0:
-                break
-            held = ASSIGNED.match(content, at + len(name), at + len(name) + 600)
+                return []
+            held = joints.ASSIGNED.match(content, at + len(name), at + len(name) + 600)
             if held and not content[at - 1 : at].isalnum():
+                pieces.append(held.span(held.lastindex or 1))
                 break
-            held = None
-        if held is None:
+        else:
             return []
-        pieces.append(held.span(held.lastindex or 1))
     return pieces

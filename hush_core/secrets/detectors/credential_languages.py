@@ -75,17 +75,8 @@ _LINKS = tuple(
 """What gives a value to a name before it: a sign or an opening quote, a verb, or nothing but the name's ending."""
 _VALUE = linear.compile(RUN + rb"{6,128}")
 _AS = linear.compile(
-    rb"(?i)(?:\A|[\s])(?:"
-    + QUOTES
-    + rb"){0,3}("
-    + RUN
-    + rb"{6,128})(?:"
-    + QUOTES
-    + rb"){0,3}[ \t]{1,2}(?:"
-    + _any("als comme como come som jako kao как як olarak")
-    + rb")[ \t]{1,2}(?:\S{1,16}[ \t]{1,2}){0,2}(?:"
-    + LOCAL_NAMES
-    + rb")"
+    rb"(?i)(?:\A|[\s])(?:%b){0,3}(%b{6,128})(?:%b){0,3}[ \t]{1,2}(?:%b)[ \t]{1,2}(?:\S{1,16}[ \t]{1,2}){0,2}(?:%b)"
+    % (QUOTES, RUN, QUOTES, _any("als comme como come som jako kao как як olarak"), LOCAL_NAMES)
 )
 """A value, a word such as `as`, and the name."""
 _SAID = linear.compile(rb"(?i)(pass(?:word|wd|phrase|code)|pwd|\bpw\b)|(?:" + LOCAL_NAMES + rb")")

@@ -14,24 +14,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hush_core import linear
+from hush_core.secrets.detectors import credential_public as public
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
-from hush_core.secrets.detectors.credential_public import (
-    SHOWN,
-    holds_text,
-    holds_words,
-    is_boundary,
-    is_fingerprint,
-    is_identifier,
-    is_key_part,
-    is_page,
-    is_placeholder_login,
-    is_public_key,
-    is_shown,
-    says_placeholder,
-    words_in,
-)
 from hush_core.secrets.detectors.credential_randomness import (
     SHA1_DIGITS,
     SHA256_DIGITS,
@@ -183,13 +169,13 @@ _DRAWN = linear.compile(rb"(?:[MmLlHhVvCcSsQqTtAaZz]{0,2}-?[0-9]{1,4}(?:\.[0-9]{
 _PUBLIC_BY_ITSELF = (
     ("the name of a file or a host", lambda token, core: is_file(token)),
     ("a version", lambda token, core: _VERSION.match(core) is not None),
-    ("a name in camel case", lambda token, core: is_identifier(core) or holds_words(core)),
-    ("a public key", lambda token, core: is_public_key(token)),
-    ("an address without its scheme", lambda token, core: is_page(token)),
+    ("a name in camel case", lambda token, core: public.is_identifier(core) or public.holds_words(core)),
+    ("a public key", lambda token, core: public.is_public_key(token)),
+    ("an address without its scheme", lambda token, core: public.is_page(token)),
     ("a public block of PEM", lambda token, core: is_public_armour(token)),
-    ("a placeholder's login", lambda token, core: is_placeholder_login(token)),
-    ("what separates the parts of a message", lambda token, core: is_boundary(token)),
-    ("an encoded placeholder", lambda token, core: says_placeholder(token)),
+    ("a placeholder's login", lambda token, core: public.is_placeholder_login(token)),
+    ("what separates the parts of a message", lambda token, core: public.is_boundary(token)),
+    ("an encoded placeholder", lambda token, core: public.says_placeholder(token)),
     ("a path", lambda token, core: is_path(token)),
     ("cut short by its writer", lambda token, core: b"..." in token),
     ("a path that is drawn", lambda token, core: _DRAWN.fullmatch(token) is not None),
@@ -217,9 +203,9 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
         return "a name that is given a value"
     if content[start - 1 : start] == b"\\" and end - start >= 40:
         return "a line of a block that is written with \\n"
-    if is_fingerprint(token, before):
+    if public.is_fingerprint(token, before):
         return "a digest, a commit, an address or the id of a key"
-    if is_shown(before) or (
+    if public.is_shown(before) or (
         content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last)
     ):
         return "what a protocol shows to everybody"
@@ -234,7 +220,10 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
 
 def _is_in_camel_case(token: bytes) -> bool:
     """Whether it is made of words in camel case, two of them of a language."""
-    return _IN_CAMEL_CASE.fullmatch(token) is not None and sum(len(word) > 2 for word in words_in(token)) > 1
+    return (
+        _IN_CAMEL_CASE.fullmatch(token) is not None
+        and sum(len(word) > 2 for word in public.words_in(token)) > 1
+    )
 
 
 def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int, bool] | None:
@@ -249,7 +238,7 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
-        if _DIGEST_BEHIND.match(content, end, last) or is_key_part(content, start, before):
+        if _DIGEST_BEHIND.match(content, end, last) or public.is_key_part(content, start, before):
             return rejected("a digest, or the public part of a key", token)
         after = words(content[end : min(last, end + AFTER)])
         if any(word in STRONG for word in after) and not any(word in DENYING for word in after):
@@ -265,7 +254,7 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
         return rejected("a digest or an id, as a word before it says", token)
     if (start - first < 24 and _in_block(content, first, last)) or content[start - 1 : start] == b"\\":
         return rejected("a line of a block of encoded data", token)
-    if says_text(content[start:end]) or holds_text(content[start:end]):
+    if says_text(content[start:end]) or public.holds_text(content[start:end]):
         return rejected("encoded text", token)
     kind = made_body or made
     if reason := data_here(content, *widened(content, start, end, first, last), first, last, made):
@@ -290,7 +279,7 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
 def _shown_whole(content: bytes, start: int, end: int, first: int, last: int) -> bool:
     """Whether the value that a run behind `%2F` is part of is for all to see."""
     whole = widened(content, start, end, first, last)[0]
-    return is_shown(content[max(first, whole - SHOWN) : whole])
+    return public.is_shown(content[max(first, whole - public.SHOWN) : whole])
 
 
 def _plain(core: bytes) -> bool:

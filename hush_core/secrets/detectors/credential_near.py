@@ -14,19 +14,16 @@ from collections.abc import Iterator
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
-from hush_core.secrets.detectors.credential_chosen import is_chosen
 from hush_core.secrets.detectors.credential_given import given, is_given_words
 from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, RUN, VERBS, said
-from hush_core.secrets.detectors.credential_looks import PHRASE, is_passphrase, is_strong
+from hush_core.secrets.detectors.credential_looks import PHRASE, is_chosen, is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_public import is_placeholder, says_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
 NEAR_GATE = (
-    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|connect\(|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|(?:\b|_)pw\b|[ \t\"'](?:-[uld]|--?user(?:name)?)[ =\"',][^\n]{1,96}[ \t\"']-[pwa]|"
-    + LOCAL_NAMES
-    + rb")"
-)
+    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|connect\(|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|(?:\b|_)pw\b|[ \t\"'](?:-[uld]|--?user(?:name)?)[ =\"',][^\n]{1,96}[ \t\"']-[pwa]|%b)"
+) % LOCAL_NAMES
 _NAME = linear.compile(rb"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|\bpsk\b|" + LOCAL_NAMES + rb")")
 """Names after which the value may also be on the next lines."""
 ABOVE, LINES_ABOVE = 160, 3
@@ -44,8 +41,10 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
     for first, last in lines:
         deadline.check()
         line = content[first:last]
-        if last - first > MOST_LINE or _is_ascii85(line):
+        if last - first > MOST_LINE:
             continue
+        if b" " not in line and _DENSE.fullmatch(line) and not _WORD.search(line):
+            continue  # signs and letters at random, among which a short name occurs by chance
         if first >= seen:
             for rule, start, end in by_line(_on_line, line):
                 yield rule, first + start, first + end
@@ -86,11 +85,6 @@ _SNAKE = linear.compile(rb"[a-z]+(?:_[a-z]+)+")
 _ITEM = linear.compile(rb"[ \t]*[\"']([A-Za-z]\w{3,63})[\"'],?[ \t\r]*\n?")
 
 
-def _is_ascii85(line: bytes) -> bool:
-    """Whether a line is signs and letters at random, among which a short name occurs by chance."""
-    return b" " not in line and _DENSE.fullmatch(line) is not None and _WORD.search(line) is None
-
-
 _DENSE = linear.compile(rb"[!-u]{56,}[\r\n]*")
 _WORD = linear.compile(rb"[a-z]{6}|[A-Z]{6}")
 _VALUE_LINE = linear.compile(
@@ -104,9 +98,8 @@ _SAYS = linear.compile(
     rb"(?i)(?:pass(?:word|wd|phrase)|pwd|" + LOCAL_NAMES + rb")[\w-]{0,8}[\"'`]?[ \t]*(?:[:,=]|\r?\n)"
 )
 _ABOVE_ALONE = linear.compile(
-    rb"(?i)(?:[:=][ \t]*[>|][-+]?|(?:pass(?:word|wd|phrase|code)|pwd|\bpw|"
-    + LOCAL_NAMES
-    + rb")[\"'`*:?]{0,4})[ \t\r]*\n(?:[ \t]*[=~^-]{3,}[ \t\r]*\n)?\Z"
+    rb"(?i)(?:[:=][ \t]*[>|][-+]?|(?:pass(?:word|wd|phrase|code)|pwd|\bpw|%b)[\"'`*:?]{0,4})[ \t\r]*\n(?:[ \t]*[=~^-]{3,}[ \t\r]*\n)?\Z"
+    % LOCAL_NAMES
 )
 _ALONE = linear.compile(rb"[ \t]*(?:[-*+>:][ \t]+)?[`\"'*]{0,3}([^\s`\"'*]{6,64})[`\"'*]{0,3}[ \t\r]*\n?")
 """A name above it whose value YAML, or a document, has on the next line, and that line."""
@@ -134,7 +127,8 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
             if value.startswith((b"//", b"http")) or is_placeholder(value) or says_placeholder(value):
                 break
             head = _HEAD.match(line, start, end)
-            if is_strong(value) and not (head and _assigns(line[start : head.end()])):
+            named = head is not None and (line[head.end() - 1] in b":=" or line[start] in b"-/")
+            if is_strong(value) and not named:
                 yield (ASSIGNED if looks_made(value) else ASSIGNED_PASSWORD), start, end
                 break
             if not head or head.end() == start:
@@ -143,9 +137,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 _GIVEN = linear.compile(
-    rb"[=:>(\"'`\x80-\xff]\Z|[=:][ \t]{0,4}[&!][\w!/-]{1,24}\Z|(?:\A|[ \t])(?:is|was|password|"
-    + VERBS
-    + rb")\Z"
+    rb"[=:>(\"'`\x80-\xff]\Z|[=:][ \t]{0,4}[&!][\w!/-]{1,24}\Z|(?:\A|[ \t])(?:is|was|password|%b)\Z" % VERBS
 )
 _OPTION = linear.compile(
     rb"(?i)(?:[ \t]-[pwk][ \t]?|[ \t]--?[\w-]{0,24}pass[\w-]{0,12}[ =]|/p(?:ass)?:)[\"']?\Z"
@@ -154,9 +146,8 @@ _CLOSES = linear.compile(
     rb"[\"'`<;,)}\x80-\xff]|[.!](?:[ \t]|\r?\n|\Z)|[ \t]*(?:#.*|//.*|,|;)?\r?(?:\n|\Z)|[ \t]+-|[ \t]+[a-z_]+="
 )
 _PASS_BEFORE = linear.compile(
-    rb"(?i)(?:pass(?:word|wd|phrase|code)|(?:pass|\bpw|psk)[\"'\]]{0,2}[ \t]*[:=]|pwd|"
-    + LOCAL_NAMES
-    + rb")[^\n]{0,40}\Z"
+    rb"(?i)(?:pass(?:word|wd|phrase|code)|(?:pass|\bpw|psk)[\"'\]]{0,2}[ \t]*[:=]|pwd|%b)[^\n]{0,40}\Z"
+    % LOCAL_NAMES
 )
 
 
@@ -182,10 +173,9 @@ _WORDS = linear.compile(
 )
 """Words with blanks between, in quotes or to the line's end."""
 _NAMED_WORDS = linear.compile(
-    rb"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|psk|secret(?:[_-]?key)?|(?:\b|[_-])pw|"
-    + LOCAL_NAMES
-    + rb")[\w-]{0,8}"
+    rb"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|psk|secret(?:[_-]?key)?|(?:\b|[_-])pw|%b)[\w-]{0,8}"
     rb"(?:[\"'\]]?[ \t]*(?:=>|:=|[:=]|\()|[\"'],|[^=\n]{0,16}(?:default|value)[\"']?[ \t]*[:=]|[^=>\n]{0,8}>)[ \t]*[\"'`>]?\Z"
+    % LOCAL_NAMES
 )
 """The name of a password that is directly before them."""
 _TAKES_WORDS = linear.compile(
@@ -270,8 +260,3 @@ _READS = linear.compile(
 )
 """Calls whose argument is a name, a pattern or a message."""
 _NEVER_WRAPPED = linear.compile(rb"^[A-Z]+(?:_[A-Z0-9]+)+$|^\w+\.\w+\.|[%{}$^]|^[a-z_]+[0-9]?$")
-
-
-def _assigns(head: bytes) -> bool:
-    """Whether what is before a value names it, so that it is no part of the value."""
-    return head[-1:] in b":=" or head[:1] in b"-/"

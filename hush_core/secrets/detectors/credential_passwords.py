@@ -15,20 +15,12 @@ from functools import lru_cache
 import re2
 
 from hush_core import linear
+from hush_core.secrets.detectors import credential_public as public
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL, LOCAL_NAMES
 from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
-from hush_core.secrets.detectors.credential_public import (
-    SHOWN,
-    is_digest,
-    is_page,
-    is_placeholder,
-    is_public_key,
-    is_shown,
-    says_placeholder,
-)
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_words import PASS_ENDS, names_a_digest, names_a_page, words
 from hush_core.secrets.detectors.rejected import rejected
@@ -53,53 +45,27 @@ _UNQUOTED = (
     rb"|[ \t]{1,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)|,[a-z_]+=)"
 )
 _VALUE = _OPENED + rb"(?:" + _MARK + _QUOTED + rb"|" + _UNQUOTED + rb")"
-PASSWORD = linear.compile(
-    rb"(?i)(" + _NAMES + rb")(" + _TAIL + rb")[ \t]{0,16}(?:"
-    + (rb"(?:" + _LONG_SIGNS + rb")" + _VALUE)
-    + (rb"|\([A-Za-z@]{0,2}[\"']" + _QUOTED)
-    + (rb"|(?:" + _SIGNS + rb")" + _VALUE)
-    + (rb"|[ \t]?\|[ \t]?[\"'`]" + _QUOTED)
-    + (rb"|[ \t]{1,4}[\"']" + _QUOTED)
-    + (rb"|(?:" + _LAST_SIGNS + rb")" + _VALUE)
-    + rb")"
+_GIVEN = (
+    *((rb"(?:" + _LONG_SIGNS + rb")" + _VALUE), (rb"\([A-Za-z@]{0,2}[\"']" + _QUOTED)),
+    *((rb"(?:" + _SIGNS + rb")" + _VALUE), (rb"[ \t]?\|[ \t]?[\"'`]" + _QUOTED)),
+    *((rb"[ \t]{1,4}[\"']" + _QUOTED), (rb"(?:" + _LAST_SIGNS + rb")" + _VALUE)),
 )  # fmt: skip
+PASSWORD = linear.compile(
+    rb"(?i)(" + _NAMES + rb")(" + _TAIL + rb")[ \t]{0,16}(?:" + b"|".join(_GIVEN) + rb")"
+)
 _BARE_GROUPS = (4, 7, 11)
 """The groups whose value is without quotes; the last of those that match is the value."""
-PASSWORD_GATE = (
-    _PASS_NAME
-    + _TAIL
-    + (
-        rb"[ \t]{0,16}(?:"
-        + _LONG_SIGNS
-        + rb"|\(|"
-        + _SIGNS
-        + rb"|[ \t]?\||[ \t]{1,4}|"
-        + _LAST_SIGNS
-        + rb")"
-        + _OPENED
-    )
-    + rb"(?:"
-    + _MARK
-    + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t](?:[A-Za-z_./-]|\\\r?\n|&&)|&[a-z]|,[a-z_]+=))"
+_ANY_SIGN = (
+    rb"(?:" + b"|".join((_LONG_SIGNS, rb"\(", _SIGNS, rb"[ \t]?\|", rb"[ \t]{1,4}", _LAST_SIGNS)) + rb")"
 )
+PASSWORD_GATE = _PASS_NAME + _TAIL + rb"[ \t]{0,16}" + _ANY_SIGN + _OPENED + rb"(?:" + _MARK + (
+    rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t](?:[A-Za-z_./-]|\\\r?\n|&&)|&[a-z]|,[a-z_]+=))"
+)  # fmt: skip
 LOCAL_GATE = rb"(?:" + LOCAL_NAMES + rb")" + _TAIL + rb"[ \t]{0,16}[=:>(,|]"
 _AT = re2.compile(b"(?i)" + _NAMES)
-_HUMAN_NAMES = (
-    b"pass",
-    b"pwd",
-    b"psk",
-    b"bindpw",
-    b"rootpw",
-    b"userpw",
-    b"requirepass",
-    b"masterauth",
-    b"secret",
-    b"pw",
-)
-_SALTS, _HEX16 = (
-    (b"salt", b"pepper"),
-    re.compile(rb"(?=[A-Fa-f]{0,15}[0-9])(?=[0-9]{0,15}[A-Fa-f])[0-9A-Fa-f]{16}"),
-)
+_HUMAN_NAMES = (b"pass", b"psk", b"masterauth", b"secret", b"pw")
+_SALTS = (b"salt", b"pepper")
+_HEX16 = re.compile(rb"(?=[A-Fa-f]{0,15}[0-9])(?=[0-9]{0,15}[A-Fa-f])[0-9A-Fa-f]{16}")
 """Names under which 16 hexadecimal digits are no short form of a fingerprint."""
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
@@ -157,10 +123,6 @@ _ASCII = re.compile(rb"[!-~]")
 _ONE_WORD = re.compile(rb"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)*")
 
 
-def _is_algorithm(value: bytes) -> bool:
-    return _ALGORITHM.fullmatch(value) is not None and _ALGORITHM_NAME.search(value) is not None
-
-
 def _is_word(value: bytes) -> bool:
     """Whether it is a word, or several with hyphens, that does not say itself what it is."""
     return len(value) >= 6 and _ONE_WORD.fullmatch(value) is not None and b"pass" not in value.lower()
@@ -213,7 +175,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
             rejected(reason, value)
             continue
         if looks_made(value) and RUN.fullmatch(value):
-            if is_file(value) or is_path(value) or says_placeholder(value):
+            if is_file(value) or is_path(value) or public.says_placeholder(value):
                 rejected("a file, a path or an encoded placeholder", value)
                 continue
             yield ASSIGNED, start, end, False, False
@@ -256,8 +218,8 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
         line, max(0, match.start() - 12), match.start()
     ):
         return "the name is of something else: a path, an id, a length, a public key"
-    before = line[max(0, start - SHOWN) : start]
-    if is_shown(before):
+    before = line[max(0, start - public.SHOWN) : start]
+    if public.is_shown(before):
         return "what a protocol shows to everybody"
     if names_a_page(before) or names_a_digest(value, before):
         return "a token of a page or a request, or a digest, as its name says"
@@ -267,9 +229,9 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
         return "cut short by its writer"
     if tail[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
         return "a digest, as its name says"
-    if is_public_key(value):
+    if public.is_public_key(value):
         return "a public key"
-    if is_page(value):
+    if public.is_page(value):
         return "an address without its scheme"
     before = match.string[max(0, match.start() - 1) : match.start()]
     inside = match[1].lower() == b"pin" and before.isalpha() and match[2][:1].islower()  # "alpine"
@@ -280,9 +242,10 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
 
 def _no_password(match: linear.Match, value: bytes, *, human: bool, quoted: bool) -> str:
     """Why nobody chose a value as a password; "" if somebody may have."""
-    if not human and (_KEY_FILE.fullmatch(value) or _is_algorithm(value) or is_digest(value)):
+    algorithm = _ALGORITHM.fullmatch(value) and _ALGORITHM_NAME.search(value)
+    if not human and (_KEY_FILE.fullmatch(value) or algorithm or public.is_digest(value)):
         return "a file, an algorithm or a digest"
-    if _NOISE.fullmatch(value) or is_placeholder(value) or says_placeholder(value):
+    if _NOISE.fullmatch(value) or public.is_placeholder(value) or public.says_placeholder(value):
         return "a placeholder"
     if _EXPRESSION.search(value):
         return "a template, an expression or a path"
@@ -353,13 +316,8 @@ _LETTERED = linear.compile(rb"[A-Za-z][0-9]+[a-z]")
 
 def _is_numbered(value: bytes) -> bool:
     """Whether it is two words or more with a dot and a digit: `Olivia.Tommy50`, but no file."""
-    return (
-        len(value) >= 8
-        and value.count(b".") == 1
-        and b":" not in value
-        and bool(_DIGIT.search(value))
-        and not is_file(value)
-    )
+    plain = len(value) >= 8 and value.count(b".") == 1 and b":" not in value
+    return plain and bool(_DIGIT.search(value)) and not is_file(value)
 
 
 def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
@@ -373,13 +331,8 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
     if settings and human:
         return True
     if not human:
-        return (
-            len(value) >= (8 if settings else 12)
-            and digit
-            and (quoted or settings)
-            and surprise(value) >= 5
-            and not _NUMBERED.fullmatch(value)
-        )
+        long = len(value) >= (8 if settings else 12) and (quoted or settings)
+        return long and digit and surprise(value) >= 5 and not _NUMBERED.fullmatch(value)
     if quoted:
         return (digit and len(value) >= 6) or (symbol and len(value) >= (6 if _SIGNED.search(value) else 8))
     return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None

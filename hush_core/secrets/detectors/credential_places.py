@@ -8,7 +8,11 @@ and what the whole content must hold besides. Groups are the values. Sources: th
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
+
+from hush_core import linear
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,14 @@ class Place:
     chosen: bool = False
     above: bool = False
     option: bool = False
+
+    @cached_property
+    def compiled(self) -> linear.Linear:
+        return linear.compile(self.pattern, re.M)
+
+    @cached_property
+    def beside(self) -> linear.Linear:
+        return linear.compile(self.with_)
 
 
 ABOVE = 160

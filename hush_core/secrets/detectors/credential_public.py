@@ -16,6 +16,7 @@ from hush_core import linear
 from hush_core.secrets.detectors.credential_der import is_public_der
 from hush_core.secrets.detectors.credential_randomness import SHA1_DIGITS, looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id, is_mangled
+from hush_core.secrets.detectors.credential_words import words
 from hush_core.secrets.guessing.published import is_published
 from hush_core.secrets.guessing.words import word_bits
 
@@ -46,7 +47,6 @@ _PART = (
     rb"|[a-z][0-9]{0,2}+(?=[A-Z_.-]|\Z))"
 )
 _NUMBERED = re.compile(rb"_{0,2}+" + _PART + rb"++(?:[._-]" + _PART + rb"++)*+")
-_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LONG_PARTS = re.compile(rb"[A-Z]?[a-z]{2,}")
 CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
 """Bits a character of their words distinguish names from random letters; with digits between these more strictly."""
@@ -66,18 +66,14 @@ _SECRETLY = re.compile(
 )
 SHOWN = 64
 """Bytes before a value that tell whether it is for all to see."""
-_GAP = rb"(?:[ _.-]|%20|\+)"
+
 _PLACEHOLDER = linear.compile(
     rb"(?i)[\[<({_*+]{0,2}(?:(?:foo|ba[rz]|qu+x){1,3}|replace[ _-]?(?:me|this|it)(?:[ _-](?:with|by|in|for|before|an?|the|your|own|random|secure|strong|long|string|value|secret|key|password|token|production)){0,8}|"  # RFC 3092
     rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example[0-9]?|prompt[0-9]?|application|account|consumer|auth|super|very|strong|weak|long|random"
     rb"|secure|unsecure|insecure|unsafe|hard-?coded|proxy|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
-    + _GAP
-    + rb"{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)"
-    + _GAP
-    + rb"{1,2}){0,6}"
+    rb"%(gap)b{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)%(gap)b{1,2}){0,6}"
     rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|hashed|redacted|removed|filtered|username|value)"
-    rb"(?:" + _GAP + rb"(?:here|value|string))?"
-    rb")[\]>)}_*]{0,2}"
+    rb"(?:%(gap)b(?:here|value|string))?)[\]>)}_*]{0,2}" % {b"gap": rb"(?:[ _.-]|%20|\+)"}
 )
 MAX_PLACEHOLDER = 64
 MIN_TEXT, TEXT_SURPRISE = 12, 5.2
@@ -110,7 +106,7 @@ def is_identifier(token: bytes) -> bool:
         if _NUMBERED.fullmatch(token)
         else 0.0
     )
-    return most > 0 and surprise(b" %b " % b" ".join(word.lower() for word in _WORDS.findall(token))) < most
+    return most > 0 and surprise(b" %b " % b" ".join(words(token))) < most
 
 
 def holds_words(token: bytes) -> bool:

@@ -14,8 +14,8 @@ import contextlib
 import hashlib
 import platform
 import re
-import threading
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -44,6 +44,7 @@ from hush_core.secrets.detectors.credential_near import NEAR_GATE, near_names
 from hush_core.secrets.detectors.credential_passwords import LOCAL_GATE, PASSWORD_GATE, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.kept import keep, kept
+from hush_core.secrets.matcher import Matcher
 
 Line = tuple[int, int]
 
@@ -69,30 +70,12 @@ VARIABLES = 4004
 JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", VARIABLES: "variables"}
 
 
-class Spans:
-    """Parts of a content."""
-
-    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
-        self._spans = sorted(spans)
-        self._reach = list(accumulate((end for _, end in self._spans), max))
-
-    def overlap(self, start: int, end: int) -> bool:
-        """Whether one shares a byte with [start, end)."""
-        before = bisect_left(self._spans, (end, 0))
-        return before > 0 and self._reach[before - 1] > start
-
-    def hold(self, start: int, end: int) -> bool:
-        """Whether one has all of [start, end)."""
-        before = bisect_left(self._spans, (start + 1, 0))
-        return before > 0 and self._reach[before - 1] >= end
-
-
-def own_findings(content: bytes, taken: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+def own_findings(content: bytes, taken: Sequence[Line] = ()) -> Iterator[tuple[str, int, int]]:
     """(rule, start, end) of what our rules see and the pinned ones do not: `taken` are those's spans.
 
     A finding counts unless one that was made before has all of it.
     """
-    return _plain(content, taken, Gated(_gated(content), list(lined_files(content))))
+    return _plain(content, taken, Gated(gates_in(content), list(lined_files(content))))
 
 
 @dataclass
@@ -109,51 +92,60 @@ class Gated:
 
 
 def all_findings(
-    content: bytes, taken: list[tuple[int, int]]
+    content: bytes, taken: Sequence[Line]
 ) -> tuple[list[tuple[str, int, int]], list[Joined], Gated]:
     """`own_findings`, the values that are in parts, and what the gates saw."""
-    gated = Gated(_gated(content), list(lined_files(content)))
+    gated = Gated(gates_in(content), list(lined_files(content)))
     plain = list(_plain(content, taken, gated))
     return plain, joined_in(content, gated.lines), gated
 
 
 def joined_in(content: bytes, lines: dict[int, list[Line]]) -> list[Joined]:
     found = {name: lines[number] for number, name in JOINED.items() if number in lines}
-    return list(joined_values(content, found, lambda text: by_line(_alone_findings, text))) if found else []
+    return list(joined_values(content, found, lambda text: by_line(own_findings, text))) if found else []
 
 
-def _alone_findings(text: bytes) -> Iterator[tuple[str, int, int]]:
-    return own_findings(text, [])
+def looks(
+    content: bytes, gated: Gated, *, anywhere: bool = False
+) -> Iterator[Iterable[tuple[str, int, int]]]:
+    """What each rule finds, rule by rule. anywhere: also what counts only if the content holds something besides
+    (`Place.with_`)."""
+    lines = gated.lines
+    yield formats(content, lines)
+    yield key_bytes(content, lines.get(BYTES, []))
+    for n in range(len(PLACES)):
+        if PLACE + n in lines:
+            yield in_files(content, n, lines[PLACE + n], alone=anywhere)
+    for n in gated.lined:
+        yield in_files(content, n, [(0, len(content))])
+    yield kubernetes(content) if KUBERNETES in lines else ()
+    yield putty(content) if PUTTY in lines else ()
+    yield machine_values(content, lines.get(RANDOM, []))
+    yield passwords(content, lines.get(PASSWORD, []), gated.unsettled)
+    yield near_names(content, lines.get(NEAR, []))
+    yield in_columns(content, lines.get(COLUMNS, []))
+    yield decoded(content, lines.get(DECODED, []), rules_within)
+    yield (*alone(content), *key_alone(content)) if len(content) <= ALONE_BYTES else ()
 
 
-def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterator[tuple[str, int, int]]:
-    seen, lines = set(), gated.lines
-    for found in (
-        formats(content, lines),
-        key_bytes(content, lines.get(BYTES, [])),
-        *(in_files(content, n, lines[PLACE + n]) for n in range(len(PLACES)) if PLACE + n in lines),
-        *(in_files(content, n, [(0, len(content))]) for n in gated.lined),
-        kubernetes(content) if KUBERNETES in lines else (),
-        putty(content) if PUTTY in lines else (),
-        machine_values(content, lines.get(RANDOM, [])),
-        passwords(content, lines.get(PASSWORD, []), gated.unsettled),
-        near_names(content, lines.get(NEAR, [])),
-        in_columns(content, lines.get(COLUMNS, [])),
-        decoded(content, lines[DECODED], rules_within) if DECODED in lines else (),
-        (*alone(content), *key_alone(content)) if len(content) <= ALONE_BYTES else (),
-    ):
+def _plain(content: bytes, taken: Sequence[Line], gated: Gated) -> Iterator[tuple[str, int, int]]:
+    spans, seen = list(taken), set()
+    for found in looks(content, gated):
         deadline.check()
-        held = Spans(taken)
+        spans.sort()
+        begins, reach = spans.copy(), list(accumulate((end for _, end in spans), max))
         for rule, start, end in found:
-            if not held.hold(start, end) and (start, end) not in seen:
+            before = bisect_left(begins, (start + 1, 0))
+            held = before > 0 and reach[before - 1] >= end  # one of those before has all of it
+            if not held and (start, end) not in seen:
                 seen.add((start, end))
-                taken.append((start, end))
+                spans.append((start, end))
                 yield rule, start, end
 
 
 def rules_within(text: bytes) -> Iterator[tuple[str, int, int]]:
     """What the rules see in decoded text, which is not decoded again here."""
-    lines = _gated(text)
+    lines = gates_in(text)
     lines.pop(DECODED, None)
     return _plain(text, [], Gated(lines))
 
@@ -178,46 +170,27 @@ def _of_format(number: int) -> Callable[[bytes], list[tuple[int, int]]]:
     return look
 
 
-_THREAD = threading.local()
-
-
-def ends_in(text: bytes, database: hyperscan.Database | None = None) -> list[tuple[int, int]]:
+def ends_in(text: bytes) -> list[tuple[int, int]]:
     """(gate, end of what it sees), in no particular order."""
-    database = database or _database()
-    kept = _THREAD.__dict__.setdefault("scratches", {})  # hyperscan refuses two scans at once in one
-    if id(database) not in kept:
-        kept[id(database)] = hyperscan.Scratch(database)
-    found: list[tuple[int, int]] = []
-    database.scan(
-        text,
-        match_event_handler=lambda gate, _from, end, _flags, _context: found.append((gate, end)),
-        scratch=kept[id(database)],
-    )
-    return found
+    return _all_gates()(text)
 
 
 def gates_in(
-    content: bytes, ranges: Iterable[tuple[int, int]], database: hyperscan.Database
+    content: bytes,
+    seen: Callable[[bytes], list[tuple[int, int]]] = ends_in,
+    parts: Sequence[Line] | None = None,
 ) -> dict[int, list[Line]]:
-    """By gate of a database, the lines in these parts of a content (whole lines) on which it sees something."""
-    ends: dict[int, list[int]] = {}
-    for first, last in ranges:
-        for gate, end in ends_in(content[first:last], database):
-            ends.setdefault(gate, []).append(first + end)
+    """By gate, the lines of a content, or of these parts of it (whole lines), on which it sees something."""
+    ends: dict[int, list[int]] = defaultdict(list)
+    for first, last in [(0, len(content))] if parts is None else parts:
+        for gate, end in seen(content[first:last]):
+            ends[gate].append(first + end)
     return lines_of(content, ends)
 
 
 def lines_of(content: bytes, ends: Mapping[int, Sequence[int]]) -> dict[int, list[Line]]:
     """By gate, the lines on which it saw something."""
     return {gate: list(_lines(content, places)) for gate, places in ends.items()}
-
-
-def _gated(content: bytes) -> dict[int, list[Line]]:
-    """By gate, the lines on which it sees something."""
-    ends: dict[int, list[int]] = {}
-    for gate, end in ends_in(content):
-        ends.setdefault(gate, []).append(end)
-    return lines_of(content, ends)
 
 
 def _lines(content: bytes, places: Sequence[int]) -> Iterator[Line]:
@@ -230,7 +203,7 @@ def _lines(content: bytes, places: Sequence[int]) -> Iterator[Line]:
 
 
 @cache
-def _database() -> hyperscan.Database:
+def _all_gates() -> Matcher:
     return compiled(gates())
 
 
@@ -262,7 +235,7 @@ def gates() -> list[tuple[bytes, int, int]]:
     return rows
 
 
-def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
+def compiled(rows: list[tuple[bytes, int, int]]) -> Matcher:
     """Rows of (expression, number, flags) as one database, out of the folder of `keep_in` where it has it."""
     # long bounds are slow to compile; a gate without them opens oftener, never less often
     rows = [
@@ -271,12 +244,10 @@ def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
     name = f"{_name(rows)}.hsdb"
     if (data := kept(name)) is not None:
         with contextlib.suppress(hyperscan.error):
-            return hyperscan.loadb(data, _MODE)
-    expressions, ids, flags = (list(column) for column in zip(*rows, strict=True))
-    database = hyperscan.Database(mode=_MODE)
-    database.compile(expressions=expressions, ids=ids, elements=len(rows), flags=flags)
-    keep(name, hyperscan.dumpb(database))
-    return database
+            return Matcher(hyperscan.loadb(data, _MODE))
+    matcher = Matcher.of(*zip(*rows, strict=True))
+    keep(name, hyperscan.dumpb(matcher.database))
+    return matcher
 
 
 _MODE = hyperscan.HS_MODE_BLOCK

@@ -2,6 +2,7 @@
 
 A value that only looks made (`GENERIC`) and holds another found one, as it is or encoded, is no credential of its
 own: the search for the other finds it there. Where both were found at one place, the longer is the other's.
+Weak values that are words are not looked for elsewhere, as their other places say nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from hush_core import linear
 from hush_core.secrets.detectors.base import Span
 from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET, readable
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
-from hush_core.secrets.detectors.credential_randomness import looks_made
+from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.detectors.credential_words import tells, words
+from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.priors import (
     ASSIGNED,
     ASSIGNED_PASSWORD,
@@ -29,21 +32,14 @@ from hush_core.secrets.priors import (
     claims_most,
     guess_bits,
 )
+from hush_core.secrets.propagation.escapes import unescaped
+from hush_core.secrets.propagation.layouts import GONE
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
-GENERIC = frozenset(
-    (
-        ASSIGNED,
-        ASSIGNED_PASSWORD,
-        NEARBY,
-        RANDOM_TOKEN,
-        FILE_SECRET,
-        DECODED_SECRET,
-        DECODED_PASSWORD,
-        KEY_BYTES,
-    )
-)
+GENERIC = frozenset((
+    ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN, FILE_SECRET, DECODED_SECRET, DECODED_PASSWORD, KEY_BYTES,
+))  # fmt: skip
 MIN_HELD = 8
 """A shorter value is not looked for in others."""
 
@@ -69,9 +65,7 @@ class Detection:
 
 def canonical(rule: str, value: bytes) -> bytes:
     """What makes two findings one secret: a private key is the same whatever its line breaks and escapes."""
-    if rule != PRIVATE_KEY:
-        return value
-    return key_body(value) or value
+    return (key_body(value) or value) if rule == PRIVATE_KEY else value
 
 
 def key_body(value: bytes) -> bytes:
@@ -160,20 +154,13 @@ class Values:
             yield Span(*row[i : i + 3], f"credentials:{names[row[i + 3]]}", bool(row[i + 4]))
 
     def search_terms(self, same: bytes, *, apart: bool = False) -> Iterator[SearchTerm]:
-        spellings = sorted(self.spellings[same])
-        fragments: set[bytes] = set()
-        ends: set[bytes] = set()
-        if PRIVATE_KEY in self.rules[same]:
-            fragments |= {line for v in spellings for line in key_lines(v)}
-            fragments |= {b for v in spellings if len(b := key_body(v)) >= 64}
-            ends |= {line for v in spellings for line in key_ends(v)}
-        for n, spelling in enumerate(spellings):
-            if n == 0:
-                yield SearchTerm(
-                    spelling, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)), apart=apart
-                )
-            else:
-                yield SearchTerm(spelling, apart=apart)
+        first, *others = sorted(self.spellings[same])
+        keys = self.spellings[same] if PRIVATE_KEY in self.rules[same] else ()
+        fragments = {line for v in keys for line in key_lines(v)}
+        fragments |= {body for v in keys if len(body := key_body(v)) >= 64}
+        ends = {line for v in keys for line in key_ends(v)}
+        yield SearchTerm(first, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)), apart=apart)
+        yield from (SearchTerm(spelling, apart=apart) for spelling in others)
 
     def settle(self) -> None:
         """Take out values that are nothing but another's: encoded, with what is beside it, or cut by a line."""
@@ -189,10 +176,8 @@ class Values:
             if value in keys:  # a line of a private key, which is searched for as such
                 del self.rules[value], self.spellings[value], self.places[value]
                 continue
-            others = (
-                o for text in readings(value) for o in _held(text, heads) if o != value and o in self.rules
-            )
-            held = next(others, None)
+            others = (other for text in readings(value) for other in _held(text, heads))
+            held = next((other for other in others if other != value and other in self.rules), None)
             if held is None:
                 continue
             kept, places = self.places[held], self.places.pop(value)
@@ -240,3 +225,54 @@ def _held(text: bytes, heads: dict[bytes, list[bytes]]) -> Iterator[bytes]:
         for value in heads.get(text[at : at + MIN_HELD], ()):
             if text.startswith(value, at):
                 yield value
+
+
+SHORT_WEAK_BYTES, SHORTEST_WEAK_BYTES = 10, 6
+"""Some weak credentials are labelled where rules see them, not searched for elsewhere: words, numbers or names.
+They have letters only and are shorter than the first ("password"), or letters and digits and are shorter than the
+second ("123", "utf8"). Or they have no letter ("1.1.1"), or are one of the thousand commonest ("abc123"). Others
+that are shorter than the first are searched for, but not in longer words and numbers."""
+WORDS, WORD_SURPRISE = 2, 5.4
+"""Nor is a longer one of at most so many words searched for: bits a character separate it from random letters."""
+_LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
+_NUMBERED = re.compile(rb"([A-Za-z]{2,8})-?[0-9]{1,3}")
+_VERSIONED = frozenset(
+    b"sha md utf ipv http tls ed rsa aes python py node php ruby java x es web v int float uint".split()
+)
+"""Words of code with a number: `oauth2`, `sha256`, `utf8`."""
+_LETTERS = re.compile(rb"[A-Za-z]+(?:[ ._:/-][A-Za-z]+)*")
+
+
+def is_short(value: bytes) -> bool:
+    """Whether a weak value is searched for only where no letter or digit is right beside it."""
+    return len(value) < SHORT_WEAK_BYTES
+
+
+def is_word(value: bytes) -> bool:
+    """Whether a weak value is a word or two, a short number or name, or a common password: as it is, or without the
+    signs and escapes at its ends.
+
+    >>> is_word(b"integration"), is_word(b"clientSecret"), is_word(b"foo-bar"), is_word(b"abc123%40%20")
+    (True, True, True, True)
+    >>> is_word(b"oauth2"), is_word(b"sha256"), is_word(b"druid123")
+    (True, True, False)
+    >>> is_word(b"Tr0ub4dor"), is_word(b"otter-maple-lamp"), is_word(b"lXykWZeiNNCi")
+    (False, False, False)
+    """
+    plain = unescaped(value).strip(GONE)
+    return any(_is_word(one) for one in {value, value.strip(GONE) or value, plain or value})
+
+
+def _is_word(value: bytes) -> bool:
+    if value.lower() in commonest_passwords():
+        return True
+    if not _LETTER.search(value) or (is_short(value) and value.isalpha()):
+        return True
+    if len(value) < SHORTEST_WEAK_BYTES and value.isalnum():
+        return True
+    if is_short(value) and (numbered := _NUMBERED.fullmatch(value)):
+        return tells(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
+    if not _LETTERS.fullmatch(value):
+        return False
+    named = words(value)
+    return len(named) <= WORDS and surprise(b" %b " % b" ".join(named)) < WORD_SURPRISE

@@ -25,53 +25,20 @@ What makes it safe, rule by rule:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import hyperscan
-
 from hush_core.corpus.changes import Change, Range, around, changed, moved
 from hush_core.secrets.detectors import credential_joints, deadline
-from hush_core.secrets.detectors.credential_bytes import key_alone
+from hush_core.secrets.detectors import credential_rules as rules
 from hush_core.secrets.detectors.credential_catalogues import is_catalogue
 from hush_core.secrets.detectors.credential_columns import heads
-from hush_core.secrets.detectors.credential_decoded import decoded
-from hush_core.secrets.detectors.credential_files import alone, in_files, lined_files
+from hush_core.secrets.detectors.credential_files import in_files, lined_files
 from hush_core.secrets.detectors.credential_joined import WINDOW
-from hush_core.secrets.detectors.credential_names import machine_values
-from hush_core.secrets.detectors.credential_near import near_names
-from hush_core.secrets.detectors.credential_passwords import (
-    HEAD_BYTES,
-    head_lines,
-    passwords,
-    settings_like,
-)
+from hush_core.secrets.detectors.credential_passwords import HEAD_BYTES, head_lines, settings_like
 from hush_core.secrets.detectors.credential_places import PLACES
-from hush_core.secrets.detectors.credential_rules import (
-    ALONE_BYTES,
-    BLOCK,
-    BYTES,
-    COLUMNS,
-    DECODED,
-    FAR,
-    JOINED,
-    NEAR,
-    PASSWORD,
-    PLACE,
-    RANDOM,
-    VARIABLES,
-    Gated,
-    Line,
-    compiled,
-    ends_in,
-    formats,
-    gates,
-    gates_in,
-    joined_in,
-    lines_of,
-    rules_within,
-)
+from hush_core.secrets.matcher import Matcher
 
 INNER = " (inner)"
 """Marks a value that is not at its place as it is: it was found inside base64, or in parts."""
@@ -95,17 +62,18 @@ class Known:
     variables: bool = False
 
 
-def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
+def known(content: bytes, rows: Sequence[Row], gated: rules.Gated) -> Known | None:
     """What may be said once a whole content was looked at; None: its next version must be, too."""
-    if not gated.lines.keys().isdisjoint((FAR, BYTES)) or gated.lined:
+    lines = gated.lines
+    if not lines.keys().isdisjoint((rules.FAR, rules.BYTES)) or gated.lined:
         return None
     if any(rule.endswith(INNER) for _, _, rule in rows):
         return None
-    if any(True for _ in heads(content, gated.lines.get(COLUMNS, []))):
+    if any(True for _ in heads(content, lines.get(rules.COLUMNS, []))):
         return None
-    if any(True for n in _WITH for _ in in_files(content, n, gated.lines.get(PLACE + n, []), alone=True)):
+    if any(True for n in _WITH for _ in in_files(content, n, lines.get(rules.PLACE + n, []), alone=True)):
         return None
-    return Known(tuple(rows), _head(content) if gated.unsettled else None, VARIABLES in gated.lines)
+    return Known(tuple(rows), _head(content) if gated.unsettled else None, rules.VARIABLES in lines)
 
 
 def _head(content: bytes) -> tuple[bool, bool]:
@@ -120,7 +88,7 @@ class Nearby:
 
     changes: list[Change]
     parts: list[Range]
-    lines: dict[int, list[Line]]
+    lines: dict[int, list[rules.Line]]
     pinned: bool
 
 
@@ -160,7 +128,7 @@ def nearby(
             size += last - first + len(APART)
     together = b"".join(pieces)
     ends: list[dict[int, list[int]]] = [{} for _ in texts]
-    for gate, end in ends_in(together):
+    for gate, end in rules.ends_in(together):
         one = bisect_right(starts, end - 1) - 1
         n, first, last = owners[one]
         ends[n].setdefault(gate, []).append(min(last, first + end - starts[one]))
@@ -174,7 +142,7 @@ def nearby(
     except deadline.TooSlow:  # a look at each as a whole shows in which text
         seen = set(range(len(texts)))
     return [
-        one and Nearby(one.changes, one.parts, lines_of(texts[n], ends[n]), n in seen)
+        one and Nearby(one.changes, one.parts, rules.lines_of(texts[n], ends[n]), n in seen)
         for n, one in enumerate(found)
     ]
 
@@ -182,64 +150,47 @@ def nearby(
 def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
     """What is in a version, if nothing is to be seen near what changed; None: it is to be looked at as a whole."""
     changes, parts, lines = near.changes, near.parts, near.lines
-    if not lines.keys().isdisjoint((FAR, BYTES)) or near.pinned:
-        return None
-    if len(content) <= ALONE_BYTES and any(True for found in (alone, key_alone) for _ in found(content)):
+    if not lines.keys().isdisjoint((rules.FAR, rules.BYTES)) or near.pinned:
         return None
     if was.head and changes and changes[0].start < HEAD_BYTES and was.head != _head(content):
         return None
-    unsettled: list[int] = []
-    if any(True for found in _on_lines(content, lines, unsettled) for _ in found):
+    gated = rules.Gated(lines)
+    by_rule = rules.looks(content, gated, anywhere=True)
+    if any(True for found in (heads(content, lines.get(rules.COLUMNS, [])), *by_rule) for _ in found):
         return None
     if changes and changes[0].start < LINED_BYTES and lined_files(content):
         return None
-    if (BLOCK in lines or not JOINED.keys().isdisjoint(lines)) and joined_in(
-        content, gates_in(content, [(0, len(content))], _joints())
+    if (rules.BLOCK in lines or not rules.JOINED.keys().isdisjoint(lines)) and rules.joined_in(
+        content, rules.gates_in(content, _joints())
     ):
         return None
-    variables = was.variables or VARIABLES in lines
+    variables = was.variables or rules.VARIABLES in lines
     if variables:
-        behind = [(last, _line_end(content, last + WINDOW)) for _, last in parts]
-        expressions = gates_in(content, behind, _variables())
-        if expressions and joined_in(content, expressions):
+        behind = [(last, content.find(b"\n", last + WINDOW) + 1 or len(content)) for _, last in parts]
+        expressions = rules.gates_in(content, _variables(), behind)
+        if expressions and rules.joined_in(content, expressions):
             return None
     rows = tuple(moved(was.rows, changes, parts))
     if len(rows) < len(was.rows):  # one was near a change, and what makes it one may be farther off
         return None
-    return Known(rows, was.head or (_head(content) if unsettled else None), variables)
-
-
-def _on_lines(content: bytes, lines: dict[int, list[Line]], unsettled: list[int]) -> Iterator[Iterator[Row]]:
-    yield formats(content, lines)
-    for n in range(len(PLACES)):
-        if PLACE + n in lines:
-            yield in_files(content, n, lines[PLACE + n], alone=True)
-    yield machine_values(content, lines.get(RANDOM, []))
-    yield passwords(content, lines.get(PASSWORD, []), unsettled)
-    yield near_names(content, lines.get(NEAR, []))
-    yield heads(content, lines.get(COLUMNS, []))
-    yield decoded(content, lines.get(DECODED, []), rules_within)
+    return Known(rows, was.head or (_head(content) if gated.unsettled else None), variables)
 
 
 _WITH = [n for n, place in enumerate(PLACES) if place.with_]
 
 
-def _line_end(content: bytes, at: int) -> int:
-    return len(content) if at >= len(content) else content.find(b"\n", at) + 1 or len(content)
+@cache
+def _joints() -> Matcher:
+    return rules.compiled([row for row in rules.gates() if row[1] in rules.JOINED])
 
 
 @cache
-def _joints() -> hyperscan.Database:
-    return compiled([row for row in gates() if row[1] in JOINED])
-
-
-@cache
-def _variables() -> hyperscan.Database:
-    return compiled([(credential_joints.VARIABLES_GATE, VARIABLES, 0)])
+def _variables() -> Matcher:
+    return rules.compiled([(credential_joints.VARIABLES_GATE, rules.VARIABLES, 0)])
 
 
 def compile_gates() -> None:
     """Every gate that a scan may ask, into the folder of `keep_in`."""
-    ends_in(b"")
+    rules.ends_in(b"")
     _joints()
     _variables()

@@ -17,22 +17,8 @@ _TELLING = frozenset(
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
     b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
 )
-TELLING_ENDS = (
-    b"key",
-    b"token",
-    b"secret",
-    b"password",
-    b"passwd",
-    b"passphrase",
-    b"pwd",
-    b"apikey",
-    b"auth",
-    b"dsn",
-    b"cred",
-)
-_NOT_TELLING = frozenset(
-    b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split()
-)
+TELLING_ENDS = tuple(b"key token secret password passwd passphrase pwd apikey auth dsn cred".split())
+_NOT_TELLING = frozenset(b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass keyboard".split())
 DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag cksum rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
@@ -52,7 +38,7 @@ _SAYING_PARTS = linear.compile(rb"(?i)text|tag|" + b"|".join(sorted(_TELLING | D
 _SIGN = rb"\\?[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*(?:[\w.]{0,32}[(\[])?\\?[\"']?\Z"
 """What is between a name and its value: also a call on its way, or the bracket of a list."""
 _OWN_NAME = linear.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)" + _SIGN)
-_IDS = frozenset((b"id", b"ids", b"jid", b"gid", b"uid", b"pid"))
+_IDS = frozenset(b"id ids jid gid uid pid".split())
 _PAIR = linear.compile(
     rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)(?:[\"']?([^\s,;&\"'{}\[\]()=:]{1,64}={0,2})[\"']?[ \t]*[,;&]"
     rb"|[\"']?([^\s,;&\"'{}\[\]()=:]{0,63}\w)[ \t]|\"([^\"\n]{1,120})\"[ \t]*[,;&])"
@@ -186,10 +172,9 @@ def verdict(before: bytes) -> bool | None:
         if named[n] in DENYING or named[n : n + 2] in ([b"cipher", b"text"], [b"e", b"tag"]):
             return False
         if tells(named[n]):
-            before_key = (
-                (b"foreign", b"partition", b"sort", b"cache", b"unique", b"idempotency")
-                if named[n] in (b"key", b"keys")
-                else ()
-            )
-            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", *before_key))
+            of_key = named[n] in (b"key", b"keys") and named[n - 1] in _BEFORE_KEY
+            return not (n and (of_key or named[n - 1] in (b"public", b"pub", b"ssh")))
     return None
+
+
+_BEFORE_KEY = frozenset(b"foreign partition sort cache unique idempotency".split())

@@ -8,9 +8,10 @@ the scanner is built without a context policy, and what an allowlist hides would
 
 from __future__ import annotations
 
+import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -32,10 +33,16 @@ from hush_core.secrets.detectors.credential_languages import IS_LOCAL
 from hush_core.secrets.detectors.credential_passwords import head_lines
 from hush_core.secrets.detectors.credential_public import is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
-from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_stated import why_public
 from hush_core.secrets.detectors.credential_unnamed import counting
-from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values, key_blocks
+from hush_core.secrets.detectors.credential_values import (
+    PRIVATE_KEY,
+    Detection,
+    Values,
+    is_short,
+    is_word,
+    key_blocks,
+)
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
     Known,
@@ -99,18 +106,14 @@ class CredentialScanner:
         own, parts, gated = all_findings(content, taken)
         found |= {Detection(rule, content[start:end], start, end, True) for rule, start, end in own}
         found = whole_values(found, parts)
-        for detection in tuple(found):
-            if reason := why_public(content, detection):
-                rejected(reason, detection.value)
-                found.discard(detection)
-        texts = {d for d in found if is_text(d.value)}
-        if texts:
-            gated.unsettled.extend(d.start for d in texts)
-            if is_catalogue(head_lines(content)):
-                for detection in texts:
-                    rejected("a text of a translated program: most of the file is such", detection.value)
-                found -= texts
-        return sorted(found, key=lambda d: (d.start, d.end, d.rule)), gated
+        reasons = {d: reason for d in found if (reason := why_public(content, d))}
+        texts = {d for d in found if d not in reasons and is_text(d.value)}
+        gated.unsettled.extend(d.start for d in texts)
+        if texts and is_catalogue(head_lines(content)):
+            reasons |= dict.fromkeys(texts, "a text of a translated program: most of the file is such")
+        for detection, reason in reasons.items():
+            rejected(reason, detection.value)
+        return sorted(found - reasons.keys(), key=lambda d: (d.start, d.end, d.rule)), gated
 
     def pinned_places(self, text: bytes) -> list[int]:
         """Where the pinned rules see something, placeholders included."""
@@ -224,7 +227,7 @@ class _Look:
         return made
 
     def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
-        return iter(counting(content, self._limited(content, 1.0, lambda: self._whole(content))[0]))
+        return iter(counting(content, self._limited(content, 1.0, partial(self._whole, content))[0]))
 
     def inner(self, content: bytes) -> list[Detection]:
         """The credentials of a content that are not as they are in it, which a scan does not keep."""
@@ -268,12 +271,8 @@ class _Look:
         inner = [d for d in detections if not d.exact]
         if 0 < len(inner) <= FEW_INNER and len(self._inner) < MOST_INNER:
             self._inner[sha256(text).digest()] = inner
-        found = _rows(detections)
+        found = [(d.start, d.end, d.rule if d.exact else d.rule + INNER) for d in detections]
         return found, known(text, found, gated)
-
-
-def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
-    return [(d.start, d.end, d.rule if d.exact else d.rule + INNER) for d in detections]
 
 
 def _scan(corpus: Corpus, context: DetectorContext, look: _Look | None = None) -> Scan:
@@ -323,18 +322,16 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
     values.settle()
     named = sorted((f"{values.shown(same)}:{context.identify(same)}", same) for same in values.rules)
     for name, same in named:
-        bits = published_bits(values.bits(same))
-        declared = bits if entry.bits is None else min(bits, entry.bits)
-        weak = declared < WEAK_BITS
+        bits = values.bits(same)
+        weak = min(published_bits(bits), math.inf if entry.bits is None else entry.bits) < WEAK_BITS
+        terms = () if weak and is_word(same) else values.search_terms(same, apart=weak and is_short(same))
         yield Finding(
             name=name,
-            bits=values.bits(same),
+            bits=bits,
             provenance=f"{RULES_VERSION} {values.shown(same)}",
             spans=values.spans(same),
             copies=False,
-            search_terms=()
-            if weak and is_word(same)
-            else tuple(values.search_terms(same, apart=weak and is_short(same))),
+            search_terms=tuple(terms),
         )
 
 

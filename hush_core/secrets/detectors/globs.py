@@ -7,7 +7,6 @@ error. Held to `git check-ignore` on random patterns and paths (tests/hush_core/
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -17,19 +16,12 @@ import re2
 from hush_core.errors import InputError
 
 _CLASSES = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "space": r" \t\n\r\f\v",
-    "blank": r" \t",
-    "punct": re.escape(string.punctuation),
-    "xdigit": "0-9A-Fa-f",
-    "cntrl": r"\x00-\x1f\x7f",
-    "print": r"\x20-\x7e",
-    "graph": r"\x21-\x7e",
-}
+    "alpha": "azAZ", "digit": "09", "alnum": "azAZ09", "upper": "AZ", "lower": "az", "space": "\t\r  ",
+    "blank": "\t\t  ", "punct": "!/:@[`{~", "xdigit": "09afAF", "cntrl": "\0\x1f\x7f\x7f", "print": " ~",
+    "graph": "!~",
+}  # fmt: skip
+"""The first and the last character of each range of a named class."""
+_NAMED = re.compile(r"\[:([^\]]*):\]")
 _SPECIAL = re.compile(r"[*?\[\\]")
 _ANYWHERE = "(?s)^(?:.*/)?"
 _REPEATS = re.compile(r"[*+]")
@@ -170,78 +162,42 @@ def _class(pattern: str, i: int) -> tuple[str, int]:
     """The class that begins at `i`, and where it ends; a slash is in none.
 
     Raises:
-        ValueError: it does not end, or names a class that there is not.
+        ValueError: it does not end, is empty, or names a class that there is not.
     """
-    at, n = i + 1, len(pattern)
+    at, before = i + 1, ""
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
-    parts: list[str] = []
-    first, before = True, ""
-    while first or pattern[at : at + 1] != "]":
-        first = False
-        if at >= n:
-            raise ValueError("matches nothing")
-        c = pattern[at]
-        if c == "[" and pattern[at + 1 : at + 2] == ":":
-            end = pattern.find("]", at + 2)
-            if end < 0:
+    first, ranges = at, []
+    while at == first or pattern[at : at + 1] != "]":
+        if named := _NAMED.match(pattern, at):
+            if named[1] not in _CLASSES:
                 raise ValueError("matches nothing")
-            if pattern[end - 1] != ":" or end - 1 < at + 2:  # no ":]": an ordinary "["
-                parts.append(re.escape(c))
-                before, at = c, at + 1
-                continue
-            name = pattern[at + 2 : end - 1]
-            if name not in _CLASSES:
-                raise ValueError("matches nothing")
-            parts.append(_CLASSES[name])
-            before, at = "", end + 1
+            ranges += zip(_CLASSES[named[1]][::2], _CLASSES[named[1]][1::2], strict=True)
+            before, at = "", named.end()
             continue
-        if c == "-" and before and at + 1 < n and pattern[at + 1] != "]":
-            at += 1
-            c = pattern[at]
-            if c == "\\":
-                at += 1
-                c = pattern[at : at + 1]
-                if not c:
-                    raise ValueError("matches nothing")
-            if before <= c:
-                parts.append(f"{_one(before)}-{_one(c)}")
-            before, at = "", at + 1
-            continue
-        if c == "\\":
-            at += 1
-            c = pattern[at : at + 1]
-            if not c:
-                raise ValueError("matches nothing")
-        parts.append(_one(c))
-        before, at = c, at + 1
-    inside = "".join(parts)
-    if negated:
-        return f"[^/{inside}]", at + 1
-    # a range may hold the slash: it is taken out character by character, as RE2 has no lookahead
-    return _without_slash(parts), at + 1
+        c, after = _taken(pattern, at)
+        if pattern[at] == "-" and before and pattern[after : after + 1] not in ("", "]"):
+            c, after = _taken(pattern, after)
+            ranges.append((before, c))
+            before, at = "", after
+        else:
+            ranges.append((c, c))
+            before, at = c, after
+    if not negated:  # RE2 has no lookahead: the slash is taken out of the ranges
+        ranges = [part for low, high in ranges for part in ((low, min(high, ".")), (max(low, "0"), high))]
+    inside = "".join(f"{_one(low)}-{_one(high)}" for low, high in ranges if low <= high)
+    if not inside and not negated:
+        raise ValueError("matches nothing")
+    return f"[^/{inside}]" if negated else f"[{inside}]", at + 1
+
+
+def _taken(pattern: str, at: int) -> tuple[str, int]:
+    """The character of a class at a place, and where the next one is; a backslash keeps what follows it."""
+    at += pattern[at : at + 1] == "\\"
+    if at >= len(pattern):
+        raise ValueError("matches nothing")
+    return pattern[at], at + 1
 
 
 def _one(c: str) -> str:
     return c if c.isalnum() or ord(c) > 127 else f"\\x{ord(c):02x}"
-
-
-def _without_slash(parts: list[str]) -> str:
-    kept = []
-    for part in parts:
-        match = re.fullmatch(r"(\\x..|.)-(\\x..|.)", part, re.S)
-        low, high = (_read(match[1]), _read(match[2])) if match else ("", "")
-        if match and low <= "/" <= high:
-            if low < "/":
-                kept.append(f"{_one(low)}-{_one('.')}")
-            if high > "/":
-                kept.append(f"{_one('0')}-{_one(high)}")
-        elif part not in (_one("/"), re.escape("/")):
-            kept.append(part.replace(re.escape("/"), "") if part == _CLASSES["punct"] else part)
-    if not kept:
-        raise ValueError("matches nothing")
-    return "[" + "".join(kept) + "]"
-
-
-def _read(part: str) -> str:
-    return chr(int(part[2:], 16)) if part.startswith("\\x") else part

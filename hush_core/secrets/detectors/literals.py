@@ -16,23 +16,29 @@ MIN_BYTES = 3
 """A shorter literal occurs in nearly every file by chance."""
 
 
+def text_of(file: Path, what: str) -> str:
+    """The text of the user's file of literals or patterns.
+
+    Raises:
+        InputError: it cannot be read, or is no UTF-8.
+    """
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        hint = f"name a readable file of {what}"
+        raise InputError(str(file), error.strerror or "cannot be read", hint) from None
+    except UnicodeDecodeError:
+        raise InputError(str(file), "is not UTF-8 text", "save it as UTF-8") from None
+
+
 def read_literals(file: Path) -> list[tuple[int, bytes]]:
     """(line number, value) for every non-blank line, surrounding blanks removed, repeated lines once.
 
     Raises:
         InputError: the file cannot be read, is no UTF-8, is empty, or a line is too short (named by number).
     """
-    try:
-        content = file.read_bytes()
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(
-            str(file), error.strerror or "cannot be read", "name a readable file of literals"
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(str(file), "is not UTF-8 text", "save it as UTF-8") from None
     seen: dict[bytes, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text_of(file, "literals").splitlines(), start=1):
         value = line.strip().encode()
         if not value:
             continue

@@ -32,7 +32,7 @@ from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.literals import MIN_BYTES
+from hush_core.secrets.detectors.literals import MIN_BYTES, text_of
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 MAX_MATCHES = 10_000
@@ -58,15 +58,8 @@ def read_patterns(path: Path) -> list[Pattern]:
         InputError: the file cannot be read, is no UTF-8 or holds no pattern; RE2 refuses a pattern, it can
             match the empty string, or its name is taken. Names file and line, never the pattern.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        hint = "name a readable file of patterns"
-        raise InputError(str(path), error.strerror or "cannot be read", hint) from None
-    except UnicodeDecodeError:
-        raise InputError(str(path), "is not UTF-8 text", "save it as UTF-8") from None
     patterns: dict[str, Pattern] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text_of(path, "patterns").split("\n"), start=1):
         source = line.strip(" \t\r")
         if not source or source.startswith("#"):
             continue

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -123,16 +123,20 @@ def _batches(contents: BlobStore, numbers: Sequence[int]) -> Iterator[Sequence[i
 def scan_contents(
     corpus: Corpus,
     name: str,
-    look: Callable[[bytes], Iterable[tuple[int, int, str]]],
+    look: Callable[[bytes], Iterable[Any]],
     cache: Path | None,
     key: bytes,
     progress: Callable[[int, int], None],
     kind: str = "scans",
+    row: Callable[[Any], tuple[int, int, str]] = tuple,
 ) -> Scan:
-    """`look` at every content of a file that the cache, in its folder `kind`, does not know by this name."""
+    """`look` at every content of a file that the cache, in its folder `kind`, does not know by this name.
+
+    row: (start, end, tag) of what it finds.
+    """
     numbers, before = corpus.succession
     file = None if cache is None else cache / kind / f"{_digest(key, name.encode()).hex()}.parquet"
-    names = _names(corpus, key) if file is not None else []
+    names = [_digest(key, blob) for blob in corpus.contents.identities()] if file is not None else []
     kept = _load(file)
     rows = (
         pl.DataFrame(
@@ -159,20 +163,17 @@ def scan_contents(
     for done, (number, rows_of) in enumerate(looked):
         if done % 512 == 0:
             tick()
-        for start, end, tag in rows_of:
-            row = (number, start, end, tags.setdefault(tag, len(tags)))
-            for column, item in zip(columns.values(), row, strict=True):
+        for start, end, tag in map(row, rows_of):
+            items = number, start, end, tags.setdefault(tag, len(tags))
+            for column, item in zip(columns.values(), items, strict=True):
                 column.append(item)
         if not rows_of:
             empty.append(number)
     progress(len(new), len(new))
-    fresh = pl.DataFrame(
-        {
-            "number": np.array(columns["number"], dtype=np.int64),
-            "start": np.array(columns["start"], dtype=np.uint32),
-            "end": np.array(columns["end"], dtype=np.uint32),
-            "tag": pl.Series(list(tags), dtype=pl.String).gather(np.array(columns["tag"], dtype=np.int64)),
-        }
+    fresh = pl.DataFrame({name: np.array(column, dtype=np.int64) for name, column in columns.items()})
+    fresh = fresh.with_columns(
+        pl.col("start", "end").cast(pl.UInt32),
+        tag=pl.Series(list(tags), dtype=pl.String).gather(fresh["tag"]),
     )
     if file is not None and len(new):
         bare = pl.DataFrame({"number": np.array(empty, dtype=np.int64)})
@@ -191,11 +192,6 @@ def _scan(found: pl.DataFrame, scanned: int, reused: int) -> Scan:
 
 def _digest(key: bytes, what: bytes) -> bytes:
     return hmac.digest(key, b"scan " + what, "sha256")[:16]
-
-
-def _names(corpus: Corpus, key: bytes) -> list[bytes]:
-    """A keyed name by content."""
-    return [_digest(key, blob) for blob in corpus.contents.identities()]
 
 
 def _load(file: Path | None) -> pl.DataFrame:

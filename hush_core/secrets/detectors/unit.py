@@ -29,11 +29,7 @@ def detect(corpus: Corpus, entry: UnitSecret, context: DetectorContext) -> Itera
     for t in _tables(corpus, entry):
         tree = corpus.trees[t]
         if tree.unit is None:
-            raise InputError(
-                f"secrets.{entry.id}",
-                f"protects units, and the table {tree.source!r} has none",
-                "set `unit:` of that table to the column that says whose a row is, or name another `table:`",
-            )
+            raise without_units(entry, tree.source)
         # Two units with one name would be one secret with the chunks of both: safe.
         numbers = [units.setdefault(context.identify(unit.encode()), len(units)) for unit in tree.units]
         files.append(np.flatnonzero(corpus.tree == t))
@@ -45,10 +41,18 @@ def detect(corpus: Corpus, entry: UnitSecret, context: DetectorContext) -> Itera
         yield Finding(name=name, files=file[order[first[n] : first[n + 1]]])
 
 
+def without_units(entry: UnitSecret, table: str) -> InputError:
+    """The refusal of an entry for a table whose documents belong to nobody."""
+    return InputError(
+        f"secrets.{entry.id}",
+        f"protects units, and the table {table!r} has none",
+        "set `unit:` of that table to the column that says whose a row is, or name another `table:`",
+    )
+
+
 def _tables(corpus: Corpus, entry: UnitSecret) -> list[int]:
-    tables = [t for t, tree in enumerate(corpus.trees) if tree.mode == "table"]
-    if entry.table is not None:
-        tables = [t for t in tables if corpus.trees[t].source == entry.table]
+    trees = enumerate(corpus.trees)
+    tables = [t for t, tree in trees if tree.mode == "table" and entry.table in (None, tree.source)]
     if not tables:
         raise InputError(
             f"secrets.{entry.id}",

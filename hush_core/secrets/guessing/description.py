@@ -5,10 +5,10 @@ inequality a text drawn uniformly is described k bits below its length with prob
 values lose little, and what people choose shows by how much shorter it gets.
 """
 
+import codecs
 import itertools
 import math
 import re
-import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,14 +40,6 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+\Z")
 _JOINTS = "-_. :/@,;=&?|#\\\"'{}[]()<>\n\t"
 _SEPARATORS = frozenset("-_. :/")
 _ITSELF, _WORD, _SIMPLE = range(3)
-_ROT13 = str.maketrans(
-    string.ascii_letters,
-    string.ascii_letters[13:26]
-    + string.ascii_letters[:13]
-    + string.ascii_letters[39:]
-    + string.ascii_letters[26:39],
-)
-
 
 STRONG = 10.0
 """Bits that a piece must save to divide its neighbours: by chance one does in every thousandth place."""
@@ -77,7 +69,7 @@ def describe(text: str) -> Description:
     """
     text = text[:MOST_CHARACTERS]
     one = _shortest(text)
-    turned = text.translate(_ROT13)
+    turned = codecs.encode(text, "rot13")
     if _spelling(turned) < 0.8 * _spelling(text):
         other = _shortest(turned)
         one = min(one, other, key=lambda d: d.bits)
@@ -155,16 +147,13 @@ def _shortest(text: str) -> Description:
         for end, cost, kind in pieces[i]:
             if here + cost < best[end]:
                 best[end], back[end] = here + cost, (i, kind)
-    pieces_used: list[tuple[int, int, int, float]] = []
+    used: list[tuple[int, int, int, float]] = []
     at = n
     while at > 0:
         start, kind = back[at]
-        pieces_used.append((start, at, kind, plain * (at - start) - (best[at] - best[start])))
+        used.append((start, at, kind, plain * (at - start) - (best[at] - best[start])))
         at = start
-    pieces_used.reverse()
-    return Description(
-        best[n], plain * n, _left(text, plain, pieces_used), all(p[2] != _WORD for p in pieces_used)
-    )
+    return Description(best[n], plain * n, _left(text, plain, used[::-1]), all(p[2] != _WORD for p in used))
 
 
 def _left(text: str, plain: float, pieces: list[tuple[int, int, int, float]]) -> tuple[str, ...]:
@@ -183,9 +172,8 @@ def _left(text: str, plain: float, pieces: list[tuple[int, int, int, float]]) ->
         whole = text[stretch[0][0] : stretch[-1][1]]
         names = "".join(c for c in whole if c not in _SEPARATORS)
         jointed = 5 * len(names) <= 4 * len(whole) and names.isalnum()
-        if not jointed and sum(piece[3] for piece in stretch) <= TOLERATED[0] + TOLERATED[1] * plain * len(
-            whole
-        ):
+        most = TOLERATED[0] + TOLERATED[1] * plain * len(whole)
+        if not jointed and sum(piece[3] for piece in stretch) <= most:
             runs = [whole]
         else:
             divided = True

@@ -62,19 +62,7 @@ NEVER = math.inf
 Piece = tuple[int, int, float]
 
 HEX = re.compile(r"(?:[0-9a-f]+|[0-9A-F]+)\Z")
-_SIGNS = {
-    "4": "a",
-    "@": "a",
-    "8": "b",
-    "(": "c",
-    "3": "e",
-    "6": "g",
-    "0": "o",
-    "$": "s",
-    "5": "s",
-    "7": "t",
-    "+": "t",
-}
+_SIGNS = dict(zip("4@8(360$57+", "aabcegosstt", strict=True))
 _LEET = tuple(
     str.maketrans(_SIGNS | more)
     for more in ({"1": "i", "!": "i", "|": "l"}, {"1": "l", "!": "l", "9": "g", "2": "z"})

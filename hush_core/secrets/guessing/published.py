@@ -83,7 +83,7 @@ def _hashes(name: str) -> np.ndarray:
     file = f"{name}-{_made_by()}"
     if (data := kept(file)) is not None:
         return np.frombuffer(data, dtype=np.uint64)
-    common = _common()
+    common = [word.encode() for word in words.common_passwords()]
     if name == "ntlm":
         short = _ntlm([word for word in common if len(word) <= 27])
     else:
@@ -99,11 +99,6 @@ def _made_by() -> str:
     """Of the words, and of how they are hashed."""
     texts = [Path(module.__file__).read_bytes() for module in (words, sys.modules[__name__])]
     return hashlib.sha256(b"".join(texts) + version("zxcvbn").encode()).hexdigest()[:16]
-
-
-@cache
-def _common() -> list[bytes]:
-    return [word.encode() for word in words.common_passwords()]
 
 
 def _ntlm(words: list[bytes]) -> np.ndarray:

@@ -7,6 +7,7 @@ decoded as one, so that few long texts are searched, not many short ones. A deci
 
 import base64
 import binascii
+import contextlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +65,7 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
         (BASE32_CODE, _SMALL32.runs(text, small)),
     ):
         if several := list(runs):
-            yield Blocks(code, several).layer(below)
+            yield _decoded(below, code, several)
     yield from _integers(below, found.integers)
 
 
@@ -117,37 +118,29 @@ BASE32_CODE = Code("base32", 8, _base32, _power_of_two(5), b"A")
 HEX_CODE = Code("hex", 2, binascii.unhexlify, _power_of_two(4), b"0")
 
 
-class Blocks:
+def _decoded(below: Layer, code: Code, runs: Sequence[Run]) -> Layer:
     """The layer of all runs of one code in a text."""
+    # NULs: what a run holds does not continue in what the next one holds; more than UTF-32 has (`escapes.utf16`)
+    apart = code.zero * max(2 * code.group, 12)
+    characters = [run.characters(below.text) + apart for run in runs]
+    before = [0, *accumulate(map(len, characters))]
+    whole, size = b"".join(characters) + code.zero * code.group, before[-1]
+    phases = [
+        code.decode(whole[phase : phase - (phase - size) // code.group * code.group])
+        for phase in range(min(code.group, size))
+    ]
 
-    def __init__(self, code: Code, runs: Sequence[Run]) -> None:
-        self._code, self._runs = code, runs
-
-    def layer(self, below: Layer) -> Layer:
-        """Not kept here: the two would hold each other, and all below, until garbage is collected."""
-        code = self._code
-        # NULs: what a run holds does not continue in what the next one holds; more than UTF-32 has
-        # (`escapes.utf16`)
-        apart = code.zero * max(2 * code.group, 12)
-        characters = [run.characters(below.text) + apart for run in self._runs]
-        self._before, self._apart = [0, *accumulate(map(len, characters))], len(apart)
-        whole, size = b"".join(characters) + code.zero * code.group, self._before[-1]
-        phases = [
-            code.decode(whole[phase : phase - (phase - size) // code.group * code.group])
-            for phase in range(min(code.group, size))
-        ]
-        return joined(below, code.form, phases, self._place)
-
-    def _place(self, phase: int, start: int, end: int | None) -> Place | None:
-        first, last = self._code.characters(start, start + 1 if end is None else end)
-        first, last = first + phase, min(last + phase, self._before[-1])
-        number = bisect_right(self._before, first) - 1
-        end_of_run = self._before[number + 1] - self._apart
-        if first >= min(last, end_of_run) or last > self._before[number + 1]:
+    def place(phase: int, start: int, end: int | None) -> Place | None:
+        first, last = code.characters(start, start + 1 if end is None else end)
+        first, last = first + phase, min(last + phase, size)
+        number = bisect_right(before, first) - 1
+        end_of_run = before[number + 1] - len(apart)
+        if first >= min(last, end_of_run) or last > before[number + 1]:
             return None
-        last = min(last, end_of_run)
-        run, before = self._runs[number], self._before[number]
-        return run.place(first - before), run.rest(last - 1 - before), True
+        at, run = before[number], runs[number]
+        return run.place(first - at), run.rest(min(last, end_of_run) - 1 - at), True
+
+    return joined(below, code.form, phases, place)
 
 
 _FRAMED = linear.compile(rb"<~([!-uz\s]{10,})~>")
@@ -161,11 +154,8 @@ def ascii85(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
         return
     found = []
     for match in _FRAMED.finditer(below.text):
-        try:
-            text = base64.a85decode(match[1])
-        except ValueError:
-            continue
-        found.append((text, match.start(1), match.end(1)))
+        with contextlib.suppress(ValueError):
+            found.append((base64.a85decode(match[1]), *match.span(1)))
     if not found:
         return
 

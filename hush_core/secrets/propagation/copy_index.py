@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -137,8 +138,7 @@ class CopyIndex:
             yield Copy(int(owner[a]), start, end)
 
 
-@dataclass(frozen=True)
-class _Table:
+class _Table(NamedTuple):
     """Fingerprints of tagged documents, sorted by (hash, owner), unique; worth: how much a match says."""
 
     hashes: np.ndarray
@@ -167,9 +167,7 @@ def _tagged_table(tagged: Iterable[tuple[int, bytes]]) -> tuple[_Table, dict[int
 
 
 def _merged(parts: list[_Table]) -> _Table:
-    hashes = np.concatenate([p.hashes for p in parts])
-    owners = np.concatenate([p.owners for p in parts])
-    worth = np.concatenate([p.worth for p in parts])
+    hashes, owners, worth = map(np.concatenate, zip(*parts, strict=True))
     order = np.lexsort((~worth, owners, hashes))  # of equal pairs the one worth most comes first
     hashes, owners, worth = hashes[order], owners[order], worth[order]
     fresh = np.ones(len(hashes), bool)
@@ -255,9 +253,8 @@ class HashTable:
             same = self.hashes[at] == hashes[left]
             places.append(at[same])
             which.append(left[same])
-        if not which:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        found, place = np.concatenate(which), np.concatenate(places)
+        none = np.empty(0, np.int64)
+        found, place = np.concatenate([none, *which]), np.concatenate([none, *places])
         order = np.argsort(found)
         return place[order], found[order]
 

@@ -14,6 +14,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import Any
 
 from hush_core import linear
 from hush_core.secrets.propagation.gate import BACKSLASH, ENTITY, ODD, PERCENT, STRANGE
@@ -71,10 +72,9 @@ def _character_of(entity: bytes) -> bytes:
 
 
 def _printable(match: re.Match[bytes]) -> bytes:
-    token = match[0]
-    if token[-1] != 10:
-        return bytes.fromhex(token[1:].decode())
-    return b"" if _is_soft(match) else token
+    if match[0][-1] != 10:
+        return bytes.fromhex(match[0][1:].decode())
+    return b"" if _is_soft(match) else match[0]
 
 
 def _is_soft(match: re.Match[bytes]) -> bool:
@@ -150,21 +150,13 @@ def _below(tokens: tuple[array, array, array, array], place: int) -> tuple[int, 
     return place + moved, place + moved + 1
 
 
-def backslashes(below: Layer) -> Layer | None:
-    return _undone(below, _BACKSLASH, _backslash, "escaped") if b"\\" in below.text else None
-
-
-def percents(below: Layer) -> Layer | None:
-    return _undone(below, _PERCENT, _percent, "url") if b"%" in below.text else None
-
-
-def entities(below: Layer) -> Layer | None:
-    return _undone(below, _ENTITY, lambda m: _character_of(m[0]), "html") if b"&" in below.text else None
-
-
-def odd_characters(below: Layer) -> Layer | None:
+def _odd_characters(below: Layer) -> Layer | None:
     plain = below.kind == BLOCK or below.text.isascii()
     return None if plain else _undone(below, _ODD, lambda match: _plain(match[0]), "unicode")
+
+
+def _escape(sign: bytes, *how: Any) -> Callable[[Layer], Layer | None]:
+    return lambda below: _undone(below, *how) if sign in below.text else None
 
 
 def utf16(below: Layer) -> Layer | None:
@@ -199,7 +191,12 @@ def around_escapes(below: Layer, kinds: frozenset[int]) -> Layer | None:
     return joined(below, "", [text[start:end] for start, end in pieces], place, below.kind)
 
 
-ESCAPES = {BACKSLASH: backslashes, PERCENT: percents, ENTITY: entities, STRANGE: odd_characters}
+ESCAPES = {
+    BACKSLASH: _escape(b"\\", _BACKSLASH, _backslash, "escaped"),
+    PERCENT: _escape(b"%", _PERCENT, _percent, "url"),
+    ENTITY: _escape(b"&", _ENTITY, lambda match: _character_of(match[0]), "html"),
+    STRANGE: _odd_characters,
+}
 """In the order in which they are undone."""
 _TOKENS = {BACKSLASH: _BACKSLASH, PERCENT: _PERCENT, ENTITY: _ENTITY}
 
@@ -272,4 +269,4 @@ def unescaped(value: bytes) -> bytes:
 
 def plain_characters(value: bytes) -> bytes:
     """The value with odd characters as what they represent."""
-    return (odd_characters(Layer(value)) or Layer(value)).text
+    return (_odd_characters(Layer(value)) or Layer(value)).text

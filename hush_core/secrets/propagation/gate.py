@@ -7,12 +7,13 @@ characters of a base64 group are among 32 of 64, and the first of two hexadecima
 such groups count. Other bytes show by longer rows.
 """
 
-import threading
 from dataclasses import dataclass
 from functools import cache
 
 import hyperscan
 import numpy as np
+
+from hush_core.secrets.matcher import Matcher
 
 BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -43,32 +44,16 @@ _WHETHER = {
     rb"[A-Za-z]{3,6}\$?[ \t]*\(" % {b"h": _HEX},
 }
 
-_THREAD = threading.local()
-
 
 def kinds(text: bytes) -> frozenset[int]:
     """Which of BACKSLASH … CALLS a text holds."""
-    if not hasattr(_THREAD, "scratch"):  # hyperscan refuses two scans at once in one
-        _THREAD.scratch = hyperscan.Scratch(_database())
-    found: list[int] = []
-    _database().scan(
-        text,
-        match_event_handler=lambda kind, _from, _end, _flags, _context: found.append(kind),
-        scratch=_THREAD.scratch,
-    )
-    return frozenset(found)
+    return frozenset(kind for kind, _ in _matcher()(text))
 
 
 @cache
-def _database() -> hyperscan.Database:
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(
-        expressions=list(_WHETHER.values()),
-        ids=list(_WHETHER),
-        elements=len(_WHETHER),
-        flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(_WHETHER),
-    )
-    return database
+def _matcher() -> Matcher:
+    once = [hyperscan.HS_FLAG_SINGLEMATCH] * len(_WHETHER)
+    return Matcher.of(list(_WHETHER.values()), list(_WHETHER), once)
 
 
 _BEHIND = b"~" * LONG_HEX

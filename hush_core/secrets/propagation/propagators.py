@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
@@ -33,7 +32,6 @@ PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers)
 
 KEPT = 8
 """Results of so many searches are kept, each of its values."""
-Row = tuple[int, int, str]
 
 
 @dataclass
@@ -100,29 +98,6 @@ class Values:
             give_up(corpus, self.slow, found[self.found[0]], found, labels, context)
 
 
-class _Rows:
-    """A search of versions whose hits are rows of `scan_contents`: of a hit the tag is its index and form."""
-
-    threads = VersionSearch.threads
-    LEAST = VersionSearch.LEAST
-
-    def __init__(self, search: ValueSearch) -> None:
-        self._look = VersionSearch(search)
-
-    def __call__(self, content: bytes) -> Iterator[Row]:
-        return map(_row, self._look(content))
-
-    def each(self, texts: Sequence[bytes]) -> list[list[Row]]:
-        return [[*map(_row, hits)] for hits in self._look.each(texts)]
-
-    def follow(self, *versions: Any) -> Iterator[list[Row]]:
-        return ([*map(_row, hits)] for hits in self._look.follow(*versions))
-
-
-def _row(hit: Hit) -> Row:
-    return hit.start, hit.end, f"{hit.index} {hit.form}"
-
-
 def _hits(
     corpus: Corpus, search: ValueSearch, terms: Sequence[SearchTerm], context: DetectorContext
 ) -> Iterator[tuple[int, list[Hit]]]:
@@ -133,8 +108,11 @@ def _hits(
         context.progress("propagate", done, total)
 
     values = [(t.value, t.any_case, t.fragments, t.ends, t.apart) for t in terms]
-    name = f"{code_version()} {values}"
-    scan = scan_contents(corpus, name, _Rows(search), context.cache, context.key, progress, kind="values")
+    how = context.cache, context.key, progress
+    scan = scan_contents(
+        corpus, f"{code_version()} {values}", VersionSearch(search), *how, kind="values",
+        row=lambda hit: (hit.start, hit.end, f"{hit.index} {hit.form}"),
+    )  # fmt: skip
     if context.cache is not None and scan.scanned:
         kept = sorted((context.cache / "values").glob("*.parquet"), key=lambda file: file.stat().st_mtime)
         for file in kept[:-KEPT]:

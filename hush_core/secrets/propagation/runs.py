@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from hush_core.secrets.propagation.layouts import gap, mark_of
 
@@ -69,15 +69,10 @@ class Alphabet:
         whole = run.match(text, start)
         if whole is None:
             return Run([(start, start)], start)
-        pieces, begin = [], start
-        for match in between.finditer(text, start, whole.end()):
-            pieces.append((begin, match.start()))
-            begin = match.end()
-        end = whole.end()
-        pieces.append((begin, end))
-        pads = self._pads
-        pieces = [(a, a + len(text[a:b].rstrip(pads)) if pads else b) for a, b in pieces]
-        return Run(pieces, end)
+        end, pads = whole.end(), self._pads
+        borders = [start, *chain.from_iterable(m.span() for m in between.finditer(text, start, end)), end]
+        pieces = zip(borders[::2], borders[1::2], strict=True)
+        return Run([(a, a + len(text[a:b].rstrip(pads)) if pads else b) for a, b in pieces], end)
 
     def runs(
         self, text: bytes, seeds: Sequence[int], is_seed: Callable[[int], bool] = lambda _: True

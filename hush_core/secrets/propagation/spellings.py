@@ -5,6 +5,7 @@ import base64
 import binascii
 import codecs
 import re
+import string
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -57,11 +58,9 @@ def spellings(
     value: bytes, fragments: tuple[bytes, ...] = (), *, any_case: bool = False, apart: bool = False
 ) -> Iterator[Spelling]:
     """All spellings of a value (UTF-8), and of the fragments that give it away; some may be equal."""
-    for one in _spellings(value, fragments, any_case):
-        yield replace(one, apart=True) if apart else one
-
-
-def _spellings(value: bytes, fragments: tuple[bytes, ...], any_case: bool) -> Iterator[Spelling]:
+    if apart:
+        yield from (replace(one, apart=True) for one in spellings(value, fragments, any_case=any_case))
+        return
     breaks = value.replace(b"\r\n", b"\n")
     for text in dict.fromkeys((value, breaks, breaks.replace(b"\n", b"\r\n"))):
         yield Spelling(text, "raw" if text == value else "newlines", any_case)
@@ -73,8 +72,9 @@ def _spellings(value: bytes, fragments: tuple[bytes, ...], any_case: bool) -> It
     if not value.isascii():
         yield from _of_characters(value, any_case)
     if MIN_TURNED <= len(value) <= MAX_TURNED and b"\n" not in value:
-        yield Spelling(_reversed(value), "reversed", any_case)
-        if any(c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" for c in value):
+        backwards = value.decode("utf-8", "surrogateescape")[::-1].encode("utf-8", "surrogateescape")
+        yield Spelling(backwards, "reversed", any_case)
+        if any(c in _LETTERS for c in value):
             yield Spelling(value.translate(_ROT13), "rot13", any_case)
     for text in dict.fromkeys((plain_characters(value), undone)):
         alone = squeeze(text)
@@ -91,10 +91,8 @@ def _spellings(value: bytes, fragments: tuple[bytes, ...], any_case: bool) -> It
             yield Spelling(held, "fragment", bare=True)
 
 
-_ROT13 = bytes.maketrans(
-    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
-    codecs.encode("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "rot13").encode(),
-)
+_LETTERS = string.ascii_letters.encode()
+_ROT13 = bytes.maketrans(_LETTERS, codecs.encode(string.ascii_letters, "rot13").encode())
 
 
 def _of_characters(value: bytes, any_case: bool) -> Iterator[Spelling]:
@@ -112,12 +110,6 @@ def _of_characters(value: bytes, any_case: bool) -> Iterator[Spelling]:
             continue
         if len(other) >= MIN_TURNED:
             yield Spelling(other, charset)
-
-
-def _reversed(value: bytes) -> bytes:
-    if value.isascii():
-        return value[::-1]
-    return value.decode("utf-8", "surrogateescape")[::-1].encode("utf-8", "surrogateescape")
 
 
 def _held(value: bytes) -> bytes | None:

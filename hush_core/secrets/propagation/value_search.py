@@ -109,13 +109,12 @@ class ValueSearch:
         seekers = (self._whole, self._alone)
         return sum(any(map(wanted, owners)) for seeker in seekers for owners in seeker.owners)
 
-    def __call__(self, content: bytes) -> Iterator[Hit]:
-        """`find`, for `scans.looked_at`."""
-        return self.find(content)
-
     def find(self, content: bytes) -> Iterator[Hit]:
         """Every hit in one whole file, in no particular order; of those at one place the nearest to the content."""
         yield from self._find(layers(content))
+
+    __call__ = find
+    """For `scans.looked_at`."""
 
     def each(self, contents: Sequence[bytes]) -> list[list[Hit]]:
         """What `find` finds in each."""

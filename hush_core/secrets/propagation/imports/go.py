@@ -67,8 +67,8 @@ class Packages:
         self._keys = keys
         self._modules: dict[str, list[str]] = defaultdict(list)
         for source in sources:
-            folder = folder_of(source.path)
-            if source.path.rpartition("/")[2] == "go.mod":
+            folder = source.folder
+            if source.name == "go.mod":
                 self._read_module(folder, source.content)
             elif source.language == "go":
                 if not source.path.endswith("_test.go"):
@@ -89,7 +89,7 @@ class Packages:
                 self._modules[match[1].strip('"')].append(target)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
-        folder, name = folder_of(source.path), composed(reference.name)
+        folder, name = source.folder, composed(reference.name)
         if reference.kind == "package":
             return self._keys.known((f"go:{folder}:{name}",))
         if reference.kind == "include":
@@ -103,23 +103,15 @@ class Packages:
         if name.startswith("."):
             target = joined(folder, name)
             return [] if target is None else self._keys.known((f"go/{target}",))
-        wanted = []
-        for prefix, rest in _splits(name):
-            wanted += [within(place, rest) for place in self._modules.get(prefix, ())[:64]]
+        slashes = [match.start() for match in re.finditer("/", name)]
+        splits = [*((name[:at], name[at + 1 :]) for at in slashes), (name, "")]
+        wanted = [
+            within(place, rest) for prefix, rest in splits for place in self._modules.get(prefix, ())[:64]
+        ]
         for place in above(folder):
             wanted += [within(place, f"vendor/{name}"), within(place, f"src/{name}")]
-        wanted.append(f"vendor/{name}")
-        found = self._keys.known(f"go/{place}" for place in wanted)
+        found = self._keys.known(f"go/{place}" for place in (*wanted, f"vendor/{name}"))
         if not found and not self._modules:  # GOPATH: the repository is itself some folder of the path
-            rests = (rest for _, rest in _splits(name) if rest)
+            rests = (rest for _, rest in splits if rest)
             found = next((known for rest in rests if (known := self._keys.known((f"go/{rest}",)))), [])
         return found
-
-
-def _splits(path: str) -> Iterator[tuple[str, str]]:
-    """(prefix, rest) at every slash, shortest prefix first; at the end the whole path."""
-    end = path.find("/")
-    while end >= 0:
-        yield path[:end], path[end + 1 :]
-        end = path.find("/", end + 1)
-    yield path, ""

@@ -60,7 +60,7 @@ class Types:
         self._types: dict[str, set[str]] = defaultdict(set)
         for source in sources:
             if source.language == "java":
-                package = _package(source)
+                package = next((r.name for r in source.references if r.kind == "package"), "")
                 keys.provide(f"java.{package}", source.index)
                 for reference in source.references:
                     if reference.kind == "type":
@@ -85,19 +85,13 @@ class Types:
             return self._keys.known(f"java:{name}.{word}" for word in smaller if word in larger)
         if name.endswith(".*"):
             name = name[:-2]
-            found = self._keys.known((f"java.{name}",))
-            if found:
+            if found := self._keys.known((f"java.{name}",)):
                 return found
         while "." in name:
-            found = self._keys.known((f"java:{name}",))
-            if found:
+            if found := self._keys.known((f"java:{name}",)):
                 return found
             name = name.rpartition(".")[0]
         return []
-
-
-def _package(source: Source) -> str:
-    return next((r.name for r in source.references if r.kind == "package"), "")
 
 
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")

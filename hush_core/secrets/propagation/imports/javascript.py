@@ -102,7 +102,7 @@ class Modules:
                 provide(f"js/{stem[: -len(platform)]}", file)
         if stem.rpartition("/")[2] == "index":
             provide(f"js/{folder_of(stem)}", file)
-        for folder in above(folder_of(path)):
+        for folder in above(source.folder):
             provide(f"js>{folder}", file)
 
     def resolve(self, source: Source, reference: Reference) -> list[str]:
@@ -110,7 +110,7 @@ class Modules:
         if reference.kind != "folder":
             name = name.partition("?")[0]
         name = name.partition("#")[0] if not name.startswith("#") else name
-        folder = folder_of(source.path)
+        folder = source.folder
         find = self._folder if reference.kind == "folder" else self._entry
         found: list[str] = []
         if name.startswith(".") or name == "":

@@ -36,9 +36,8 @@ class Manifests:
         )
         configs: dict[str, dict[str, Any]] = {}
         for source in sources:
-            name = source.path.rpartition("/")[2]
-            if name == "package.json":
-                self._read_package(folder_of(source.path), _load(source.content))
+            if source.name == "package.json":
+                self._read_package(source.folder, _load(source.content))
             elif _CONFIG.search(source.path):
                 configs[source.path] = _load(source.content)
         for path in configs:
@@ -83,10 +82,8 @@ class Manifests:
                     entries[target] = None
         if entries:
             self._entries[folder] = list(entries)[:MAX_TARGETS]
-        imports = data.get("imports")
-        if isinstance(imports, dict):
-            for pattern, value in imports.items():
-                self._alias(folder, folder, pattern, list(_strings([value])))
+        for pattern, value in mapping(data.get("imports")).items():
+            self._alias(folder, folder, pattern, list(_strings([value])))
 
     def _read_config(self, path: str, configs: dict[str, dict[str, Any]]) -> None:
         """The aliases of a tsconfig hold in its folder; those that it extends hold there too."""
@@ -103,19 +100,15 @@ class Manifests:
                 target = joined(folder, parent)
                 if target is not None:
                     pending += [target, target + ".json"]
-            options = data.get("compilerOptions")
-            if not isinstance(options, dict):
-                continue
+            options = mapping(data.get("compilerOptions"))
             base = options.get("baseUrl")
             root = joined(folder, base) if isinstance(base, str) else folder
             if root is None:
                 continue
             if isinstance(base, str):
                 self._alias(holds, root, "*", ["*"])
-            paths = options.get("paths")
-            if isinstance(paths, dict):
-                for pattern, value in paths.items():
-                    self._alias(holds, root, pattern, list(_strings([value])))
+            for pattern, value in mapping(options.get("paths")).items():
+                self._alias(holds, root, pattern, list(_strings([value])))
 
     def _alias(self, holds: str, root: str, pattern: str, targets: list[str]) -> None:
         prefix, star, suffix = composed(pattern).partition("*")
@@ -150,4 +143,9 @@ def _load(content: bytes) -> dict[str, Any]:
         data = json.loads(plain.decode())
     except (ValueError, RecursionError):
         return {}
-    return data if isinstance(data, dict) else {}
+    return mapping(data)
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """A value of a manifest if it is a mapping; else an empty one."""
+    return value if isinstance(value, dict) else {}

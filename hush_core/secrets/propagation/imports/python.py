@@ -56,12 +56,9 @@ def read(content: bytes) -> Iterator[Reference]:
                 continue
             end = match.end()
             module = match[1].count(b".") * "." + text(_SQUEEZE.sub(b"", match[2]))
-            if match[3] == b"*":
-                names = ["*"]
-            else:
-                taken = _listed(_TAKEN_WIDE if match[3] else _TAKEN, content, end)
-                names = [text(name) for name in taken]
-            yield Reference("from", module, tuple(names))
+            taken = _listed(_TAKEN_WIDE if match[3] else _TAKEN, content, end)
+            names = ("*",) if match[3] == b"*" else tuple(map(text, taken))
+            yield Reference("from", module, names)
         else:
             for name in _listed(_MODULE, content, after):
                 yield Reference("import", text(_SQUEEZE.sub(b"", name)))
@@ -93,9 +90,8 @@ class Modules:
 
     def __init__(self, sources: list[Source], keys: Keys) -> None:
         self._keys = keys
-        paths = {source.path for source in sources}
-        packages = {folder_of(p) for p in paths if p.rpartition("/")[2].rpartition(".")[0] == "__init__"}
-        roots = {""} | {folder_of(p) for p in paths if p.rpartition("/")[2] in _ROOT_FILES} - packages
+        packages = {source.folder for source in sources if source.name.rpartition(".")[0] == "__init__"}
+        roots = {""} | {source.folder for source in sources if source.name in _ROOT_FILES} - packages
         for package in packages:
             top = package
             while top in packages and top:
@@ -126,18 +122,16 @@ class Modules:
                     return []
                 folder = folder_of(folder)
             return self._beneath(folder, name, reference.names)
-        modules = [name, *(f"{name}.{taken}" for taken in reference.names if taken != "*")]
+        taken = [one for one in reference.names if one != "*"]
+        modules = [name, *(f"{name}.{one}" for one in taken)]
         if reference.kind == "dynamic" and "." in name:
             modules.append(name.rpartition(".")[0])  # "package.module.attribute"
-        prefixes = list(_prefixes(name))
         exact = self._keys.known(f"py:{module}" for module in modules)
         own = within(folder, name.replace(".", "/"))
-        exact += self._keys.known(
-            f"py/{module}" for module in (own, *(within(own, t) for t in reference.names if t != "*"))
-        )
+        exact += self._keys.known(f"py/{module}" for module in (own, *(within(own, one) for one in taken)))
         if not exact:
             exact = self._keys.known(f"py~{module}" for module in modules)
-        return exact + self._keys.known(f"py:{prefix}" for prefix in prefixes)
+        return exact + self._keys.known(f"py:{prefix}" for prefix in _prefixes(name))
 
     def _beneath(self, folder: str, name: str, names: tuple[str, ...]) -> list[str]:
         target = within(folder, name.replace(".", "/"))

@@ -1,8 +1,9 @@
 """What a file says it imports, as written; and the table through which files find each other."""
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hush_core.secrets.propagation.imports.path import folder_of, joined
@@ -31,9 +32,17 @@ class Source:
     content: bytes = field(repr=False)
     references: tuple[Reference, ...] = field(default=(), repr=False)
 
+    @property
+    def folder(self) -> str:
+        return folder_of(self.path)
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
     def beside(self, name: str) -> tuple[str, ...]:
         """The key of the file that a relative path names, seen from this one; none outside the repository."""
-        path = joined(folder_of(self.path), name)
+        path = joined(self.folder, name)
         return () if path is None else (f"fs/{path}",)
 
 
@@ -97,13 +106,6 @@ class Skipper:
             end = self._content.find(mark, at, at + 4096)
             return at + 4096 if end < 0 else end + 1
         if self._closers is None:
-            self._closers = list(_positions(self._content, mark))
+            self._closers = [match.start() for match in re.finditer(re.escape(mark), self._content)]
         n = bisect_right(self._closers, at - 1)
         return self._closers[n] + 2 if n < len(self._closers) else len(self._content)
-
-
-def _positions(content: bytes, mark: bytes) -> Iterator[int]:
-    at = content.find(mark)
-    while at >= 0:
-        yield at
-        at = content.find(mark, at + len(mark))

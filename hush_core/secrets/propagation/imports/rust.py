@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hush_core import linear
+from hush_core.secrets.propagation.imports.manifests import mapping
 from hush_core.secrets.propagation.imports.path import (
     MAX_PARTS,
     above,
@@ -111,8 +112,8 @@ class Modules:
         self._roots: set[str] = set()
         self._aliases: dict[str, list[str]] = defaultdict(list)
         for source in sources:
-            if source.path.rpartition("/")[2] == "Cargo.toml":
-                self._read_manifest(folder_of(source.path), _load(source.content))
+            if source.name == "Cargo.toml":
+                self._read_manifest(source.folder, _load(source.content))
         for source in sources:
             if source.language == "rust":
                 self._provide(source)
@@ -120,10 +121,9 @@ class Modules:
     def _read_manifest(self, folder: str, data: dict[str, Any]) -> None:
         self._folders.update(within(folder, name) for name in _CRATE_FOLDERS)
         self._folders.add(folder)  # build.rs
-        names, places = [], [within(folder, "src")]
-        package, library = _table(data, "package"), _table(data, "lib")
-        names += [package.get("name"), library.get("name")]
-        targets = [library]
+        places = [within(folder, "src")]
+        package, library = mapping(data.get("package")), mapping(data.get("lib"))
+        names, targets = [package.get("name"), library.get("name")], [library]
         for kind in ("bin", "example", "test", "bench"):
             listed = data.get(kind)
             targets += [t for t in listed if isinstance(t, dict)] if isinstance(listed, list) else []
@@ -139,8 +139,8 @@ class Modules:
             if isinstance(name, str):
                 self._crates[composed(name).replace("-", "_")] += places
         for section in ("dependencies", "dev-dependencies", "build-dependencies"):
-            for name, entry in _table(data, section).items():
-                path = entry.get("path") if isinstance(entry, dict) else None
+            for name, entry in mapping(data.get(section)).items():
+                path = mapping(entry).get("path")
                 place = joined(folder, path) if isinstance(path, str) else None
                 if place is not None:  # under this name here, whatever its own is
                     self._crates[composed(name).replace("-", "_")].append(within(place, "src"))
@@ -222,11 +222,6 @@ class Modules:
         bodies = [r.name for r in source.references if r.kind == "inline"][:16]
         places += [within(place, body) for place in places for body in bodies]
         return [within(place, name) for place in places]
-
-
-def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
-    value = data.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def _load(content: bytes) -> dict[str, Any]:

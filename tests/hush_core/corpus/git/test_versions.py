@@ -13,8 +13,7 @@ from hush_core.corpus.git.blobs import reachable_blobs
 from hush_core.corpus.git.history import parse_mailmap
 from hush_core.corpus.git.history_log import load_log, log_file, read_log, save_log
 from hush_core.corpus.git.versions import warnings_of
-from hush_core.corpus.language import language_of
-from hush_core.corpus.paths import match_path, printable_path
+from hush_core.corpus.paths import language_of, match_path, printable_path
 from hush_core.errors import InputError
 
 

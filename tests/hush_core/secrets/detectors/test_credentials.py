@@ -130,7 +130,7 @@ def test_few_findings_on_the_standard_library(scanner):
 
 def gated(content: bytes) -> list[tuple[int, int]]:
     found = []
-    for first, last in credential_rules._gated(content).get(credential_rules.PASSWORD, []):
+    for first, last in credential_rules.gates_in(content).get(credential_rules.PASSWORD, []):
         first = credential_passwords._first(content, first, last)
         named = credential_passwords._named(content[first:last])
         found += [(first + m.start(), first + m.end()) for m in named]

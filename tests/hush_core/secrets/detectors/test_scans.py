@@ -118,17 +118,17 @@ def folder(tmp_path):
 
 def test_kept_gates_are_taken_and_damaged_ones_compiled_anew(folder, monkeypatch):
     wanted = [(3, 10), (5, 16)]
-    assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
+    assert sorted(rules.compiled(ROWS)(TEXT)) == wanted
     (file,) = folder.iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     whole = file.read_bytes()
     for damaged in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:], whole[32:]):
         file.write_bytes(damaged)
         assert kept.kept(file.name) is None
-        assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
+        assert sorted(rules.compiled(ROWS)(TEXT)) == wanted
         assert file.read_bytes()[:32] == whole[:32] or kept.kept(file.name) is not None
     monkeypatch.setattr(hyperscan, "dumpb", None)  # nothing is compiled, so nothing written
-    assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
+    assert sorted(rules.compiled(ROWS)(TEXT)) == wanted
     with pytest.raises(TypeError):
         rules.compiled([(rb"other", 1, 0)])
 

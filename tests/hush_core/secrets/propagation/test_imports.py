@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from hush_core.corpus.language import language_of
+from hush_core.corpus.paths import language_of
 from hush_core.secrets.propagation.imports import ImportGraph, Reference, references
 
 LANGUAGES = ("c", "cpp", "go", "java", "javascript", "python", "rust", "typescript")
