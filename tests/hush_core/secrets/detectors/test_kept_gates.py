@@ -51,7 +51,7 @@ def test_kept_hashes_of_common_passwords_are_the_same_and_a_damaged_file_tells_n
     made = hashes("md5")
     (file,) = folder.iterdir()
     with monkeypatch.context() as patched:
-        patched.setattr(published, "_common", None)  # nothing is hashed
+        patched.setattr(published.words, "common_passwords", None)  # nothing is hashed
         assert np.array_equal(hashes("md5"), made)
     file.write_bytes(file.read_bytes()[:-8])
     assert np.array_equal(hashes("md5"), made)
