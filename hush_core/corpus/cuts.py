@@ -8,9 +8,11 @@ is between two borders, and every example of a cell holds all secrets of the cel
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 
@@ -93,13 +95,7 @@ def _merged(spans: Sequence[Island]) -> list[Island]:
 
 def _outwards(islands: Sequence[Island], place: int, side: int) -> int:
     """A border that would divide an island, moved to that end of it."""
-    low, high = 0, len(islands)
-    while low < high:
-        middle = (low + high) // 2
-        if islands[middle][1] <= place:
-            low = middle + 1
-        else:
-            high = middle
+    low = bisect_right(islands, place, key=itemgetter(1))
     inside = low < len(islands) and islands[low][0] < place
     return int(islands[low][side]) if inside else place
 
@@ -142,13 +138,7 @@ class Cuts:
         left = np.fromiter((place for begin in begins for place in begin), np.int64, int(counts.sum()))
         right = np.roll(left, -1)
         right[np.cumsum(counts) - 1] = sizes[blobs]
-        return cls._pieces(blobs, counts, left, right, chunk_bytes)
-
-    @classmethod
-    def _pieces(
-        cls, blobs: np.ndarray, counts: np.ndarray, left: np.ndarray, right: np.ndarray, chunk_bytes: int
-    ) -> Cuts:
-        """Cells [left, right), `counts` of them a content, as pieces of at most `chunk_bytes`."""
+        # cells [left, right), `counts` of them a content, as pieces of at most `chunk_bytes`
         pieces = -(-(right - left) // chunk_bytes)
         first = np.cumsum(pieces) - pieces
         inside = np.arange(int(pieces.sum())) - np.repeat(first, pieces)

@@ -101,7 +101,5 @@ def _path(name: str, paths: Paths) -> int:
 
 def _content(text: bytes, contents: BlobStore, hashes: tuple[str, ...]) -> int:
     ids = [git_id(text, name) for name in hashes]
-    for known in ids:
-        if (number := contents.number(known)) is not None:
-            return number
-    return contents.add(ids[0], text)
+    known = next((number for one in ids if (number := contents.number(one)) is not None), None)
+    return contents.add(ids[0], text) if known is None else known

@@ -73,7 +73,7 @@ def _listing(config: HushConfig, histories: bool) -> tuple[set[str], list[bytes]
             if histories:
                 refuse_shallow(view)
             for entry in tree_entries(view):
-                if entry.kind == "blob" and entry.mode != "120000":
+                if entry.is_file:
                     paths.add(match_path(entry.path))
                     if entry.path in OWNERS:
                         owners.append(view.small(entry.blob, entry.path))

@@ -36,8 +36,11 @@ def read_csv(path: Path, place: str, rows: Rows) -> Iterator[Document]:
         for number, record in records.read(pieces(stream, _PIECE)):
             spot = f"{place}: line {number}"
             if not where:
-                where = _header(spot, record, rows)
-                records.width = len(record or ())
+                names = [name.decode("utf-8", "replace").strip() for name in record or ()]
+                for column in rows.columns.named:
+                    check_distinct(spot, column, names)
+                    where[column] = names.index(column)
+                records.width = len(names)
                 continue
             if record is None:
                 rows.skipped["too_large"] += 1
@@ -50,13 +53,6 @@ def read_csv(path: Path, place: str, rows: Rows) -> Iterator[Document]:
             found = rows.document(spot, f"line-{number}", row)
             if found is not None:
                 yield found
-
-
-def _header(spot: str, record: list[bytes] | None, rows: Rows) -> dict[str, int]:
-    names = [name.decode("utf-8", "replace").strip() for name in record or ()]
-    for column in rows.columns.named:
-        check_distinct(spot, column, names)
-    return {column: names.index(column) for column in rows.columns.named}
 
 
 class _Records:

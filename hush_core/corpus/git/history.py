@@ -44,10 +44,12 @@ class History:
     def commits_of(self, emails: Iterable[str]) -> np.ndarray:
         """A mask over the commits: those of people whose address matches one of the globs."""
         globs = [e.casefold() for e in emails]
-        known = {a: _known_as(a, self.mailmap) for a in set().union(*self.log.groups)}
-        chosen = {
-            a for a, names in known.items() if any(n == g or fnmatchcase(n, g) for n in names for g in globs)
-        }
+
+        def is_meant(address: str) -> bool:
+            names = {address} | self.mailmap.get(address, set())
+            return any(name == glob or fnmatchcase(name, glob) for name in names for glob in globs)
+
+        chosen = set(filter(is_meant, set().union(*self.log.groups)))
         groups = np.array([not chosen.isdisjoint(group) for group in self.log.groups], dtype=bool)
         return groups[self.log.group] if self.commits else np.zeros(0, dtype=bool)
 
@@ -111,7 +113,9 @@ def read_history(view: CleanView, known: Log | None = None) -> History:
     Args:
         known: what an earlier run read; only commits that it lacks are read.
     """
-    return History(read_log(view, known), parse_mailmap(_mailmap_of(view)), view.shallow)
+    listing = view.run("ls-tree", "-z", view.commit, "--", ".mailmap").split()
+    mailmap = view.small(listing[2], b".mailmap") if listing[1:2] == [b"blob"] else b""
+    return History(read_log(view, known), parse_mailmap(mailmap), view.shallow)
 
 
 def refuse_shallow(view: CleanView) -> None:
@@ -133,14 +137,3 @@ def parse_mailmap(content: bytes) -> dict[str, set[str]]:
             if len(found) >= 2 and not line.startswith("#"):
                 mapping[found[1]].add(found[0])
     return mapping
-
-
-def _known_as(address: str, mapping: dict[str, set[str]]) -> set[str]:
-    return {address} | mapping.get(address, set())
-
-
-def _mailmap_of(view: CleanView) -> bytes:
-    listing = view.run("ls-tree", "-z", view.commit, "--", ".mailmap").split()
-    if len(listing) < 3 or listing[1] != b"blob":
-        return b""
-    return view.small(listing[2], b".mailmap")

@@ -71,14 +71,13 @@ class Entry(NamedTuple):
     size: int
     path: bytes
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is one that may hold text: no submodule and no symbolic link."""
+        return self.kind == "blob" and self.mode != "120000"
 
-def read_tree(
-    view: CleanView,
-    source: str,
-    max_file_bytes: int,
-    contents: BlobStore,
-    paths: Paths,
-) -> Tree:
+
+def read_tree(view: CleanView, source: str, max_file_bytes: int, contents: BlobStore, paths: Paths) -> Tree:
     """Read all files of the view's commit into `contents`.
 
     Raises:
@@ -88,16 +87,14 @@ def read_tree(
     wanted: dict[bytes, int] = {}
     present = {}
     for entry in tree_entries(view):
-        if entry.kind != "blob":
-            skipped.note("submodule", entry.path)
-        elif entry.mode == "120000":
-            skipped.note("symlink", entry.path)
+        if not entry.is_file:
+            skipped.note("symlink" if entry.kind == "blob" else "submodule", entry.path)
+            continue
+        present[entry.path] = entry.blob
+        if entry.size > max_file_bytes:
+            skipped.note("too_large", entry.path)
         else:
-            present[entry.path] = entry.blob
-            if entry.size > max_file_bytes:
-                skipped.note("too_large", entry.path)
-            else:
-                wanted[entry.blob] = entry.size
+            wanted[entry.blob] = entry.size
     found = [(path, blob) for path, blob in present.items() if blob in wanted]
     return tree_with(view, source, found, wanted, present, contents, paths, skipped)
 

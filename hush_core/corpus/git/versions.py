@@ -60,7 +60,7 @@ def read_versions(
             found.append((log.paths[p], log.blobs[b]))
         else:
             skipped.note("too_large", log.paths[p])
-    present = {e.path: e.blob for e in tree_entries(view) if e.kind == "blob" and e.mode != "120000"}
+    present = {e.path: e.blob for e in tree_entries(view) if e.is_file}
     tree = tree_with(view, source, found, wanted, present, contents, paths, skipped)
     facts = {"blobs_reachable": len(reachable), "blobs_covered": len(reachable & (files | links))}
     return replace(tree, mode="history", history=history, facts=facts)
@@ -109,11 +109,5 @@ def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Skipped]:
         for number in rows[rows[:, 2] == kind][:, 0].tolist():
             skipped.note(reason, log.paths[number])
     rows = rows[rows[:, 2] == FILE]
-    by_path = _ranks(log.paths)
-    return rows[np.lexsort((rows[:, 3], by_path[rows[:, 0]]))][:, :2], skipped
-
-
-def _ranks(names: list[bytes]) -> np.ndarray:
-    ranks = np.empty(len(names), dtype=np.int64)
-    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    return ranks
+    rank = np.argsort(sorted(range(len(log.paths)), key=log.paths.__getitem__))
+    return rows[np.lexsort((rows[:, 3], rank[rows[:, 0]]))][:, :2], skipped

@@ -95,12 +95,8 @@ def _work_of(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext
         if corpus.trees[t].mode == "history":
             versions |= made
     files += [corpus.files_holding(blobs), *untold, _files_with(corpus, lines, context)]
-    return _Work(
-        files=np.unique(np.concatenate(files)),
-        lines=lines,
-        untold=np.unique(np.concatenate(untold)),
-        versions=[n for b in versions if (n := corpus.contents.number(b)) is not None],
-    )
+    read = [n for b in versions if (n := corpus.contents.number(b)) is not None]
+    return _Work(np.unique(np.concatenate(files)), lines, np.unique(np.concatenate(untold)), read)
 
 
 def _history(corpus: Corpus, tree: int) -> History:
@@ -128,11 +124,8 @@ def _rare_lines(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     gathered: list[np.ndarray] = []
     waiting = 0
     for blob, path in zip(blobs.tolist(), corpus.path[ours][first].tolist(), strict=True):
-        lines = {
-            line_hash(s)
-            for line in corpus.contents[blob].splitlines()
-            if len(s := line.strip()) >= LINE_BYTES
-        }
+        stripped = map(bytes.strip, corpus.contents[blob].splitlines())
+        lines = {line_hash(line) for line in stripped if len(line) >= LINE_BYTES}
         found = np.full((len(lines), 2), path, dtype=np.int64)
         found[:, 0] = np.fromiter(lines, dtype=np.int64, count=len(lines))
         gathered.append(found)
@@ -182,9 +175,8 @@ def _by_blame(corpus: Corpus, entry: ContributorsSecret, work: _Work, context: D
         refuse_blame_of_history(entry, tree.source, tree.mode)
         history = _history(corpus, t)
         commits = {history.log.commit[c] for c in np.flatnonzero(history.commits_of(entry.emails)).tolist()}
-        numbers = [
-            n for n in work.files[corpus.tree[work.files] == t].tolist() if int(corpus.blob[n]) in added
-        ]
+        here = work.files[corpus.tree[work.files] == t].tolist()
+        numbers = [n for n in here if int(corpus.blob[n]) in added]
         for number, blamed in zip(numbers, _blames(corpus, t, numbers, context), strict=True):
             blob = int(corpus.blob[number])
             if blamed is None:

@@ -91,30 +91,29 @@ def key_bytes(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
             seen = max(seen, end)
             if content[start : start + 1] in b"\"'" and not _QUOTED_ITEM.match(content, start):
                 start, end = start + 1, end - 1
-                if len(_ESCAPE.findall(content, start, end)) < 4 and not _PAIRS.fullmatch(
-                    content, start, end
-                ):
+                escapes = len(_ESCAPE.findall(content, start, end))
+                if escapes < 4 and not _PAIRS.fullmatch(content, start, end):
                     continue
             elif not _CLOSED.match(content, end):
                 continue
             name = _name(content[max(0, start - BEFORE) : start])
             if not name or not _is_of_key(name):
                 continue
-            data = listed_bytes(content[start:end])
-            if data is None or not (
-                is_drawn(data) or _is_password(data, _PASSWORDS.intersection(words(name)))
-            ):
-                rejected(
-                    "an array of bytes that are no key by their number, or not random", content[start:end]
-                )
-            elif (
-                is_everybodys(data.hex().encode())
-                or _ANSWER.search(content, max(0, start - BESIDE), start)
-                or _ANSWER.search(content, end, min(len(content), end + BESIDE))
-            ):
-                rejected("a test vector: its answer, or the standard, is beside it", content[start:end])
+            if reason := _no_key(content, start, end, name):
+                rejected(reason, content[start:end])
             else:
                 yield KEY_BYTES, start, end
+
+
+def _no_key(content: bytes, start: int, end: int, name: bytes) -> str:
+    """Why an array under the name of a key is not one; "" if it may be."""
+    data = listed_bytes(content[start:end])
+    if data is None or not (is_drawn(data) or _is_password(data, _PASSWORDS.intersection(words(name)))):
+        return "an array of bytes that are no key by their number, or not random"
+    beside = (max(0, start - BESIDE), start), (end, min(len(content), end + BESIDE))
+    if is_everybodys(data.hex().encode()) or any(_ANSWER.search(content, *near) for near in beside):
+        return "a test vector: its answer, or the standard, is beside it"
+    return ""
 
 
 def key_alone(content: bytes) -> Iterator[tuple[str, int, int]]:

@@ -173,13 +173,12 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             if line.strip() and len(line) - len(line.lstrip()) <= indent:
                 break
             match = _ENTRY.match(line) if len(line) <= MAX_VALUE else None
-            if match and not _nothing(line, match[1], encoded=block[2] == b"data"):
+            coded = block[2] == b"data"
+            if match and not _nothing(line, match[1], encoded=coded):
                 rule = (
-                    (_encoded(match[1], pair=False) or FILE_PASSWORD)
-                    if block[2] == b"data"
-                    else (FILE_SECRET if looks_made(match[1]) else FILE_PASSWORD)
+                    _encoded(match[1], pair=False) if coded else FILE_SECRET if looks_made(match[1]) else ""
                 )
-                yield rule, at + match.start(1), at + match.end(1)
+                yield rule or FILE_PASSWORD, at + match.start(1), at + match.end(1)
             at = end + 1
 
 

@@ -205,9 +205,8 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
         return "a line of a block that is written with \\n"
     if public.is_fingerprint(token, before):
         return "a digest, a commit, an address or the id of a key"
-    if public.is_shown(before) or (
-        content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last)
-    ):
+    inside = content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last)
+    if inside or public.is_shown(before):
         return "what a protocol shows to everybody"
     if is_handshake(token, before, content[end : min(last, end + AFTER)]):
         return "a recorded handshake"
@@ -245,11 +244,8 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
             return (NEARBY, *widened(content, start, end, first, last), False)
     if said:
         glue = before[max(0, len(before) - 8) :].rstrip(b"\"'` \t")[-1:]
-        return (
-            ASSIGNED if glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip() else NEARBY,
-            *widened(content, start, end, first, last),
-            False,
-        )
+        assigned = glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip()
+        return ASSIGNED if assigned else NEARBY, *widened(content, start, end, first, last), False
     if said is False and (made or made_body) != "mixed":
         return rejected("a digest or an id, as a word before it says", token)
     if (start - first < 24 and _in_block(content, first, last)) or content[start - 1 : start] == b"\\":
@@ -262,12 +258,8 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
     glued = bool(prefix) and prefix[-1:] in b"_-:~." and not DENYING & set(words(prefix))
     if glued and prefix.endswith(b"-") and made_body == "hex" and len(body) in (SHA1_DIGITS, SHA256_DIGITS):
         return rejected("a digest behind a prefix", token)
-    if (
-        kind == "mixed"
-        and (20 <= len(body or core) <= 400 or (glued and len(body) >= 16))
-        and said is None
-        and _plain(core)
-    ):
+    sized = 20 <= len(body or core) <= 400 or (glued and len(body) >= 16)
+    if kind == "mixed" and sized and said is None and _plain(core):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
     if said is None and made and stands_alone(content, start, end, first, last, token, made):
         return RANDOM_TOKEN, start, end, True
@@ -341,9 +333,7 @@ def _bare(line: bytes) -> bytes:
     b'//aGVsbG8'
     """
     start = len(line) - len(line.lstrip(_BEFORE_LINE))
-    while start and not (
-        line[start : start + 1] and line[start] in _BASE64 and line[start - 1] not in _BASE64
-    ):
+    while start and not (start < len(line) and line[start] in _BASE64 and line[start - 1] not in _BASE64):
         start -= 1
     end = len(line.rstrip(_AFTER_LINE))
     while line[end - 2 : end] in (b"\\n", b"\\r"):
@@ -377,12 +367,8 @@ def widened(content: bytes, start: int, end: int, first: int, last: int) -> tupl
     if quote >= 0:
         close = content.find(content[quote : quote + 1], end, furthest)
         inner = content[quote + 1 : close] if close >= 0 else b""
-        if (
-            inner
-            and _QUOTED.fullmatch(inner)
-            and b"://" not in inner
-            and (start - quote < 24 or b"=" not in inner[: start - quote])
-        ):
+        near = start - quote < 24 or b"=" not in inner[: start - quote]
+        if inner and near and b"://" not in inner and _QUOTED.fullmatch(inner):
             return quote + 1, close
     while stop > end and content[stop - 1] in b".:":
         stop -= 1

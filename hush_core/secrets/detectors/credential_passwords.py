@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import re2
 
@@ -189,18 +189,16 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
             or (name in _SALTS and _HEX16.fullmatch(value) is not None)
         )
         sign = line[match.end(2) : start].strip(b" \t\"'`")
-        reason = _no_password(match, value, human=human, quoted=quoted) or _no_setting(
-            line, match, sign, quoted=quoted
-        )
-        if not reason and (
-            len(set(value)) < 4 or not _may_be_password(value, human=human, quoted=quoted, settings=True)
-        ):
+        reason = _no_password(match, value, human=human, quoted=quoted)
+        reason = reason or _no_setting(line, match, sign, quoted=quoted)
+        may_be = partial(_may_be_password, value, human=human, quoted=quoted)
+        if not reason and (len(set(value)) < 4 or not may_be(settings=True)):
             reason = "a word or a name, which a password under this name would not be"
         if reason:
             rejected(reason, value)
             continue
         loose = sign in _LOOSE
-        doubtful = not _may_be_password(value, human=human, quoted=quoted, settings=False) and not (
+        doubtful = not may_be(settings=False) and not (
             quoted
             and not loose
             and _PLAINLY.search(line, max(0, match.end(2) - 64), match.end(2))

@@ -93,11 +93,8 @@ _DIGITS = linear.compile(rb"[0-9A-Fa-f]+")
 def why_public(content: bytes, found: Detection) -> str:
     """What shows that everybody may know a value that a rule found; "" if nothing does."""
     value = found.value
-    if (
-        is_code(value)
-        or is_everybodys(value)
-        or (content[found.end : found.end + 1] == b"{" and is_code(value + b"{"))
-    ):
+    opened = content[found.end : found.end + 1] == b"{" and is_code(value + b"{")
+    if opened or is_code(value) or is_everybodys(value):
         return "code, or an example of a documentation or a standard, which everybody knows"
     if value.startswith(b"arn:aws") and b"://" not in value:
         return "the name of a resource at AWS"
@@ -147,14 +144,9 @@ def _says_its_name(value: bytes, before: bytes) -> bool:
     if own is None:
         return False
     name = own[1].split()[-1]
-    head = value[: -len(name)]
-    if (
-        len(words(name)) > 1
-        and words(name)[-1] not in PASS_ENDS
-        and value.endswith(name)
-        and head[:-1].isalpha()
-        and head[-1:] in (b"-", b"_", b".", b":")
-    ):
+    head, named = value[: -len(name)], words(name)
+    led = head[:-1].isalpha() and head[-1:] in (b"-", b"_", b".", b":")
+    if len(named) > 1 and named[-1] not in PASS_ENDS and value.endswith(name) and led:
         return True
     label = {word for word in own[1].split(b" ") if len(word) > 3 and not any(map(tells, words(word)))}
     return b" " in own[1] and _PLAIN.fullmatch(value) is not None and not label.isdisjoint(value.split(b" "))

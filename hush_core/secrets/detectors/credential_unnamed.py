@@ -149,13 +149,10 @@ def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
     data = set()
     for row, value in mine:
         form, head = _form(value), _head(value)
-        if form in told:
-            continue
-        if len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED):
-            rejected("one of many values of its form in this file, none under a telling name", value)
-            data.add(row)
-        elif _is_element(content, row[0], row[1]):
-            rejected("an element, an argument or a field, with no telling word near", value)
+        many = len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED)
+        if form not in told and (many or _is_element(content, row[0], row[1])):
+            why = "one of many values of its form in this file, none under a telling name"
+            rejected(why if many else "an element, an argument or a field, with no telling word near", value)
             data.add(row)
     return [row for row in rows if row not in data]
 

@@ -12,6 +12,7 @@ blanks give whole phrases as words.
 from __future__ import annotations
 
 import re
+import string
 import sys
 import unicodedata
 from array import array
@@ -33,9 +34,7 @@ MAX_CHARACTERS = 128
 _BUCKETS = 1 << 24  # two rows of uint32: 128 MiB at most, touched as words come in
 _ASCII = re.compile(rb"[a-z0-9_]+")
 _CUT = 4 * (MAX_CHARACTERS + 1)  # UTF-8 bytes after which a cut word is surely too long to be one
-_WORDISH = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") | set(
-    range(128, 256)
-)
+_WORDISH = frozenset((string.ascii_letters + string.digits + "_").encode() + bytes(range(128, 256)))
 _ONE_WORDISH = {bytes([byte]) for byte in _WORDISH}
 
 

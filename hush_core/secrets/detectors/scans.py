@@ -71,7 +71,7 @@ def looked_at(
         before: by number the version before a content, -1 if none (`Corpus.succession`).
         tick: called every two seconds while nothing is found.
     """
-    workers = (workers or len(os.sched_getaffinity(0))) if getattr(look, "threads", False) else 1
+    workers = workers or len(os.sched_getaffinity(0))
     each = getattr(look, "each", lambda texts: [list(look(text)) for text in texts])
 
     def together(batch: Sequence[int]) -> list[tuple[int, list[Row]]]:

@@ -53,10 +53,8 @@ def why(content: bytes, line: int, scanner: CredentialScanner) -> list[Reason]:
 
 def _shown(rule: str, value: bytes) -> str:
     bits = published_bits(guess_bits(rule, value))
-    said = f"{rule}: {bits:.0f} bits, {WEAK_BITS:.0f} are needed"
-    return (
-        f"{said}: too weak for noise, so it is redacted or left out of training" if bits < WEAK_BITS else said
-    )
+    weak = ": too weak for noise, so it is redacted or left out of training" if bits < WEAK_BITS else ""
+    return f"{rule}: {bits:.0f} bits, {WEAK_BITS:.0f} are needed{weak}"
 
 
 def _line(content: bytes, line: int) -> tuple[int, int]:

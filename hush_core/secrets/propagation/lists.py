@@ -91,10 +91,8 @@ def _called(text: bytes) -> Iterator[_Read]:
             continue
         done = match.end()
         calls = list(_CALLED.finditer(text, match.start(), match.end()))
-        for base in (10, 16):
-            one = _read([m.span() for m in calls], [m[1] for m in calls], base)
-            if one is not None:
-                yield one
+        read = (_read([m.span() for m in calls], [m[1] for m in calls], base) for base in (10, 16))
+        yield from filter(None, read)
 
 
 def _numbers(listed: bytes) -> list[_Read]:

@@ -132,9 +132,7 @@ def _documents(
 
 def _untagged(corpus: Corpus, tagged_blobs: np.ndarray) -> np.ndarray:
     """One content a path where nothing is tagged, each once; where there are versions, the revision's own."""
-    group = (
-        corpus.tree.astype(np.int64) * len(corpus.paths) + corpus.path
-    )  # the same for all versions of a path
+    group = corpus.tree.astype(np.int64) * len(corpus.paths) + corpus.path  # of all versions of a path
     spared = np.unique(group[np.isin(corpus.blob, tagged_blobs)])
     chosen: dict[int, int] = {}
     newest: dict[int, dict[bytes, bytes]] = {}
@@ -171,15 +169,12 @@ def importers(
         if not any(len(targets) for _, targets in here):
             continue
         context.progress("propagate", tree, len(corpus.trees))
-        graph = ImportGraph(
-            [
-                (file.raw.decode("utf-8", "surrogateescape"), file.language, corpus.contents[file.blob])
-                for file in map(corpus.file, files.tolist())
-            ]
-        )
+        graph = ImportGraph([
+            (file.raw.decode("utf-8", "surrogateescape"), file.language, corpus.contents[file.blob])
+            for file in map(corpus.file, files.tolist())
+        ])  # fmt: skip
         for one, targets in here:
-            reached = graph.importers(targets.tolist(), one.spread.imports)
-            if reached:
+            if reached := graph.importers(targets.tolist(), one.spread.imports):
                 yield one.found, Labels(files=files[list(reached)], reason=IMPORT)
         counts.update(graph.counts)
     if asking:

@@ -86,10 +86,8 @@ class VersionSearch:
             near[n] = None
         whole = [n for n, one in enumerate(near) if one is None]
         place = {number: n for n, number in enumerate(whole)}
-        earlier_ones = [place.get(before[n]) for n in whole]
-        whole_of = dict(
-            zip(whole, self._search.searched([texts[n] for n in whole], earlier_ones), strict=True)
-        )
+        searched = self._search.searched([texts[n] for n in whole], [place.get(before[n]) for n in whole])
+        whole_of = dict(zip(whole, searched, strict=True))
         found: dict[int, list[Hit]] = {}
         settled: list[bool] = []
         for n, (text, one, earlier) in enumerate(zip(texts, near, before, strict=True)):

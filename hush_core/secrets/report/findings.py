@@ -46,8 +46,7 @@ def _fate(weak: bool, bits: float, name: str, entry: Mapping[str, Any]) -> str:
     """Of a weak value; of another one what a plan does if it redacts the weak values beside it."""
     way = entry.get("in_plan")
     if not weak:
-        redacted = way == "redacted"
-        return REDACTED_LATER if redacted else "kept by hush plan, without the weak value beside it"
+        return REDACTED_LATER if way == "redacted" else "kept by hush plan, without the weak value beside it"
     if name.endswith(TOO_SLOW):
         return f"{LEFT_OUT}: not searched in time"
     if entry.get("protect") == "drop":

@@ -55,23 +55,14 @@ def _shows(text: bytes, value: bytes, found: Sequence[Detection]) -> bool:
     """Whether a text may give a value away: a credential of the file in a written form, three letters in a row of
     this one, or what is no plain text and may be encoded."""
     words = all(_WORD.fullmatch(run) for run in re.findall(rb"[A-Za-z]+", text))
-    digits = len(re.findall(rb"\d", text))
-    if (
-        not _PLAIN.fullmatch(text)
-        or not words
-        or digits > MOST_DIGITS
-        or any(map(_is_coded, _RUNS.findall(text)))
-    ):
+    coded = any(len(run) >= 8 and re.search(rb"[0-9]", run) for run in _RUNS.findall(text))
+    if coded or not words or not _PLAIN.fullmatch(text) or len(re.findall(rb"\d", text)) > MOST_DIGITS:
         return True
     letters, own = (re.sub(rb"[^a-z0-9]", b"", one.lower()) for one in (text, value))
     if any(own[n : n + 3] in letters or own[n : n + 3][::-1] in letters for n in range(len(own) - 2)):
         return True
     search = ValueSearch([SearchTerm(one.value, any_case=True) for one in found])
     return bool(search.in_time(text)[0])
-
-
-def _is_coded(run: bytes) -> bool:
-    return len(run) >= 8 and any(sign in run for sign in b"0123456789")
 
 
 def _plain(text: bytes) -> str:

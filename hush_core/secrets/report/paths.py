@@ -34,9 +34,8 @@ def masked(path: str, key: bytes | None = None) -> str:
     values = Values()
     for text in texts:
         for found in scanner.scan(text.encode()):
-            if (
-                found.exact and found.rule != FILE_SECRET
-            ):  # that a whole content is one value says nothing of a name
+            # that a whole content is one value says nothing of a name
+            if found.exact and found.rule != FILE_SECRET:
                 values.add(0, found, stands=True)
     values.settle()
     for value in sorted(values.spellings, key=lambda v: (-len(v), v)):

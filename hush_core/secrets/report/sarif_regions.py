@@ -99,9 +99,7 @@ def _spans(shown: pl.DataFrame, occurrences: pl.DataFrame) -> dict[int, list[tup
 
 def _regions(data: bytes, spans: list[tuple[Place, int, int, bool]]) -> dict[Place, Region]:
     """Regions of spans (edge, start, end, by lines alone) of one text; linear in its size."""
-    wide = [
-        (edge, _border(data, start, -1), _border(data, end, 1), lines) for edge, start, end, lines in spans
-    ]
+    wide = [(edge, _border(data, a, -1), _border(data, b, 1), lines) for edge, a, b, lines in spans]
     places = lines_and_columns(data, (border for _, start, end, _ in wide for border in (start, end)))
     found = {}
     for edge, a, b, lines in wide:
