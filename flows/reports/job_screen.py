@@ -52,7 +52,7 @@ def render(report: Report, console: Console) -> None:
         line(
             "no secret",
             f"{report.trained_without_noise:,} examples trained on [bold]without noise[/bold], "
-            f"{report.untagged_steps} steps; no entry names anything in them",
+            f"{report.untagged_steps} steps; what no entry names may be memorised",
         )
     if report.noise_multiplier is not None:
         line("noise", noise_in_words(report))
