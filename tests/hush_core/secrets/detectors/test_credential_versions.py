@@ -146,6 +146,14 @@ def test_a_line_that_makes_a_manifest_of_what_stands_far_below_it_is_seen(look):
     assert found[0] != found[1]
 
 
+def test_the_first_line_of_a_key_is_seen_far_above_its_body(look):
+    """Comments stand between them, out of what is looked at around the change."""
+    first, *body = PARTS["private key"]
+    below = ["Proc-Type: 4,ENCRYPTED", "", *(f"Comment: {n}" for n in range(12)), "", *body]
+    found = followed(look, [text_of([line, *below]) for line in ("words", first)], [None, 0])
+    assert not found[0] and found[1]
+
+
 def test_a_line_that_joins_a_value_over_forty_lines_is_seen(look):
     """What stands above it is by itself no value, and the name of all is out of what is looked at."""
     rest = [f"  {LONG[n : n + 8]}" for n in range(0, 160, 8)]
