@@ -129,13 +129,10 @@ def judge(
     )
     table = table.join(_evidence(told, one, "written_evidence"), on="number", how="left")
     table = table.join(_evidence(both, two, "ranked_evidence"), on="number", how="left")
-    renamed = {
-        "number": "secret_id",
-        "lower": "certified_lower",
-        "bound": "certified",
-        "probability": "written",
-    }
-    return table.rename(renamed).select(TABLE.keys()).cast(dict(TABLE)).sort("secret_id"), [
+    names = {
+        "number": "secret_id", "lower": "certified_lower", "bound": "certified", "probability": "written",
+    }  # fmt: skip
+    return table.rename(names).select(TABLE.keys()).cast(dict(TABLE)).sort("secret_id"), [
         evidence_of(WRITTEN_OUT + of, one, most, tests=tests),
         evidence_of(RANKED + of, two, top, tests=tests),
     ]

@@ -77,11 +77,8 @@ def _bill(document: str) -> str:
         )
         for name, version in facts.code.items()
     ]  # fmt: skip
-    bom = Bom(
-        components=[*data, *code],
-        metadata=BomMetaData(component=model),
-        serial_number=uuid5(_SPACE, certificate.digest),
-    )
+    about, number = BomMetaData(component=model), uuid5(_SPACE, certificate.digest)
+    bom = Bom(components=[*data, *code], metadata=about, serial_number=number)
     bom.metadata.timestamp = None  # the same certificate gives the same document
     bom.register_dependency(model, [*data, *code])
     return JsonV1Dot6(bom).output_as_string(indent=1) + "\n"

@@ -158,9 +158,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--jax-python", type=Path)
     parser.add_argument("--epsilon", type=float, nargs="*", help="only cases of these")
-    parser.add_argument(
-        "--records", type=int, nargs="*", help="only cases of so many records, k, and in this order"
-    )
+    parser.add_argument("--records", type=int, nargs="*", help="only cases of so many records, in this order")
     parser.add_argument("--grid", action="store_true", help="one record, against dp_accounting's δ(ε)")
     given = parser.parse_args()
     if given.grid:
