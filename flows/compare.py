@@ -205,18 +205,22 @@ def _rows(
         mean, half = mean_and_half_width(losses) if losses else (None, None)
         perplexity = None if mean is None else 2.0**mean
         rows.append(RivalRow(rival=rival.name, runs=runs, loss=mean, half_width=half, perplexity=perplexity))
-    return rows, every[0][0].trained.model.unit
+    first, _ = every[0]
+    return rows, first.trained.model.unit
 
 
 def _run(rival: str, seed: int, outcome: Outcome, loss: float | None) -> RivalRun:
-    calibrated, weighed, trained = outcome.calibrated, outcome.weighed, outcome.trained
+    calibrated, weighed = outcome.calibrated, outcome.weighed
     return RivalRun(
         rival=rival,
         seed=seed,
         loss=loss,
-        **{name: getattr(calibrated, name) for name in ("noise_multiplier", "effective_noise", "rounds")},
+        noise_multiplier=calibrated.noise_multiplier,
+        effective_noise=calibrated.effective_noise,
+        rounds=calibrated.rounds,
         kept=round(weighed.kept * weighed.candidates) + weighed.trained_plain,
         worst_bound_to_target=outcome.worst_ratio,
         extracted=outcome.attacked.extracted,
-        **{name: getattr(trained, name) for name in ("seconds_a_round", "peak_memory")},
+        seconds_a_round=outcome.trained.seconds_a_round,
+        peak_memory=outcome.trained.peak_memory,
     )

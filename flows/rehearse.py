@@ -100,18 +100,18 @@ def rehearse(
     config, extracted = settled.config, settled.extracted
     if not config.mechanism.makes_noise:
         return nothing_to_rehearse(config, extracted, folder)
-    theatre = Theatre(config, extracted, set_stage(config, extracted))
-    search = theatre.open_search(effort)
-    theatre.play_all(search, effort.trials)
-    theatre.play_finalists(search)
+    rehearsal = Rehearsal(config, extracted, set_stage(config, extracted))
+    search = rehearsal.open_search(effort)
+    rehearsal.play_all(search, effort.trials)
+    rehearsal.play_finalists(search)
     best = search.recommended()
-    by_runs = [] if best is None else theatre.play_by_runs(best)
-    gained = None if best is None else start_loss(theatre.stage) - best.mean
+    by_runs = [] if best is None else rehearsal.play_by_runs(best)
+    gained = None if best is None else start_loss(rehearsal.stage) - best.mean
     taken = None if best is None else taken_point(asked, config, best.point, gained)
-    unit = theatre.stage.start.unit
+    unit = rehearsal.stage.start.unit
     published = publish_rehearsal(config, search, by_runs, unit, folder, str(config_file), taken)
     report = build_report(
-        config, extracted, theatre.stage, search, by_runs, published, gained=gained, taken=taken
+        config, extracted, rehearsal.stage, search, by_runs, published, gained=gained, taken=taken
     )
     create_markdown_artifact(markdown(report), key="hush-rehearsal", description="predicted loss by plan")
     return report
@@ -146,7 +146,7 @@ def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
 
 
 @dataclass(frozen=True)
-class Theatre:
+class Rehearsal:
     """What every point of a job is rehearsed with."""
 
     config: HushConfig

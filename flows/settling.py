@@ -148,11 +148,8 @@ def _without_rounds(asked: HushConfig, decided: HushConfig, extracted: Extracted
         "train.optimizer": asked.train.optimizer or "adamw",
         "train.untagged_batch": asked.train.untagged_batch or 0,
     })  # fmt: skip
-    given = (
-        ("train.rounds", asked.train.rounds),
-        ("train.batch", asked.train.batch),
-        ("weights.c", asked.weights.c),
-    )
-    unused = ", ".join(key for key, value in given if value is not None)
+    train, c = asked.train, asked.weights.c
+    given = {"train.rounds": train.rounds, "train.batch": train.batch, "weights.c": c}
+    unused = ", ".join(key for key, value in given.items() if value is not None)
     replaced = (f"{unused}: not used, as no certified round is made",) if unused else ()
     return Settled(config, extracted, replaced=replaced)

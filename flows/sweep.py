@@ -206,7 +206,6 @@ def row_of(point: Point, config: HushConfig) -> PlanRow:
             estimate.noise_multiplier, rounds=config.train.rounds, expected_batch=config.train.batch,
             parameters=parameters,
         )  # fmt: skip
-    of_weights = {"protected_retained", "largest_batch", "gap", "trained_plain"}
     return PlanRow(
         method=point.method,
         c=weighed.c if weighed else point.settings.c,
@@ -214,7 +213,10 @@ def row_of(point: Point, config: HushConfig) -> PlanRow:
         noise_multiplier=estimate and estimate.noise_multiplier,
         weight_retained=weighed and weighed.retained,
         examples_kept=weighed and weighed.kept,
-        **{name: weighed and getattr(weighed, name) for name in of_weights},
+        protected_retained=weighed and weighed.protected_retained,
+        largest_batch=weighed and weighed.largest_batch,
+        gap=weighed and weighed.gap,
+        trained_plain=weighed and weighed.trained_plain,
         distinct=estimate and estimate.distinct,
         without_secret=point.settings.without_secret,
         drowned=drowned,

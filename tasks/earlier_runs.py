@@ -44,7 +44,9 @@ class OtherRuns(BaseModel, frozen=True):
             runs=store.put_frame(earlier.runs, kind="runs"),
             profiles=store.put_frame(earlier.profiles, kind="history"),
             by_secret=store.put_frame(table, kind="earlier_runs"),
-            **{name: getattr(earlier, name) for name in ("secrets", "most", "unknown")},
+            secrets=earlier.secrets,
+            most=earlier.most,
+            unknown=earlier.unknown,
         )
 
     def load(self, store: Store) -> Earlier:

@@ -79,7 +79,6 @@ def parameter_name(name: str) -> str:
 
 def _params(run: Outcome) -> dict[str, object]:
     config, train = run.config, run.config.train
-    same = ("optimizer", "untagged_batch", "precision", "processes")
     return {
         "method": config.method,
         "mechanism": config.mechanism.kind,
@@ -89,8 +88,11 @@ def _params(run: Outcome) -> dict[str, object]:
         "goes_on_from": run.champion.uri if run.champion else "public start",
         "expected_batch": train.batch,
         "clip_norm": train.clip_norm,
-        **{name: getattr(train, name) for name in same},
         "learning_rate": run.learning_rate,
+        "optimizer": train.optimizer,
+        "untagged_batch": train.untagged_batch,
+        "precision": train.precision,
+        "processes": train.processes,
         "model": run.model_in_words,
         "pretrain_steps": config.pretrain.steps,
         "without_secret": config.weights.without_secret,

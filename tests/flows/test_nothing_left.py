@@ -47,6 +47,7 @@ def test_three_lines_are_planned_run_and_verified_and_the_certificate_says_which
     rehearsed = job.hush("plan", values, "--rehearse", "--minutes", "1")
     assert "no entry may be learned under noise" in " ".join(rehearsed.split())
     said = job.hush("run", config)
+    assert not re.search(r"INFO mlflow|Writing model shards", said), "other libraries' messages and bars"
     assert "models:/hush-model/1" in said and "no certified round" in said and job.token not in said
     assert "alpha: left out (certified rounds are predicted to gain nothing" in said
     told = " ".join(job.hush("verify", "models:/hush-model/1").split())

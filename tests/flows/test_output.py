@@ -49,6 +49,11 @@ def test_every_command_with_a_result_has_both_options_and_a_schema():
     assert "--noise" in options(commands["run"]) and "config" in {p.name for p in commands["run"].params}
 
 
+def test_the_list_of_commands_cuts_no_sentence(tmp_path):
+    assert "..." not in (listed := hush(tmp_path, "--help").stdout.partition("Commands:")[2])
+    assert all(f"\n  {name} " in listed for name in typer.main.get_command(app).commands)
+
+
 def test_a_verified_certificate_as_a_document_and_as_lines(certified, tmp_path):
     done = hush(tmp_path, "verify", certified[1], "--json")
     told = document(done, "verify")["result"]

@@ -58,7 +58,7 @@ STEPS = {
     "price": lambda config, extracted: price_all([point(config)], extracted, config),
     "runs": lambda config, extracted: noise_by_runs(THERE, THERE, "kl", extracted, config),
     "remedies": lambda config, extracted: remedies(point(config), extracted, config),
-    "rehearse": lambda config, extracted: rehearse.Theatre(config, extracted, None).price(Changes()),
+    "rehearse": lambda config, extracted: rehearse.Rehearsal(config, extracted, None).price(Changes()),
 }
 
 
@@ -87,8 +87,8 @@ def test_a_rehearsal_keeps_no_refusal_of_it(monkeypatch, config, extracted):
     )
     monkeypatch.setattr(rehearse, "get_run_logger", lambda: SimpleNamespace(info=print))
     priced = rehearse.Priced(weights=THERE, noise_multiplier=1.0, distinct=1.0, retained=1.0)
-    monkeypatch.setattr(rehearse.Theatre, "price", lambda *_: priced)
-    theatre = rehearse.Theatre(config, extracted, None)
+    monkeypatch.setattr(rehearse.Rehearsal, "price", lambda *_: priced)
+    rehearsal = rehearse.Rehearsal(config, extracted, None)
 
     def away(*_):
         raise SharedStoreError("away")
@@ -96,11 +96,11 @@ def test_a_rehearsal_keeps_no_refusal_of_it(monkeypatch, config, extracted):
     monkeypatch.setattr(rehearse, "play_point", away)
     monkeypatch.setattr(rehearse, "loss_of", away)
     with pytest.raises(SharedStoreError):
-        theatre.play_all(search, 1)
+        rehearsal.play_all(search, 1)
     row = SimpleNamespace(anew=1.0, going_on=1.0, model_dump=dict)
     monkeypatch.setattr(rehearse, "noise_by_runs", lambda *_: [row])
     with pytest.raises(SharedStoreError):
-        theatre.play_by_runs(SimpleNamespace(point=Changes()))
+        rehearsal.play_by_runs(SimpleNamespace(point=Changes()))
 
 
 def test_the_papers_noise_is_not_kept_as_none(prefect_harness, monkeypatch):

@@ -169,8 +169,8 @@ class _Reader:
 
     def log(self, tip: str) -> Log:
         columns = {name: np.array(column, dtype=np.int32) for name, column in self.columns.items()}
-        lists = {name: list(getattr(self, name)) for name in ("commit", "groups", "paths", "blobs")}
-        return Log(tip=tip.encode(), **lists, **columns)
+        groups, paths, blobs = list(self.groups), list(self.paths), list(self.blobs)
+        return Log(tip=tip.encode(), commit=self.commit, groups=groups, paths=paths, blobs=blobs, **columns)
 
 
 def _addresses(people: list[bytes], message: bytes) -> tuple[str, ...]:

@@ -65,8 +65,8 @@ LOCAL_GATE = rb"(?:" + LOCAL_NAMES + rb")" + _TAIL + rb"[ \t]{0,16}[=:>(,|]"
 _AT = re2.compile(b"(?i)" + _NAMES)
 _HUMAN_NAMES = (b"pass", b"psk", b"masterauth", b"secret", b"pw")
 _SALTS = (b"salt", b"pepper")
-_HEX16 = re.compile(rb"(?=[A-Fa-f]{0,15}[0-9])(?=[0-9]{0,15}[A-Fa-f])[0-9A-Fa-f]{16}")
 """Names under which 16 hexadecimal digits are no short form of a fingerprint."""
+_HEX16 = re.compile(rb"(?=[A-Fa-f]{0,15}[0-9])(?=[0-9]{0,15}[A-Fa-f])[0-9A-Fa-f]{16}")
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
     b"format class policy hint prompt reset change expiry expires expiration ttl timeout header param parameter prefix suffix "

@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 
 from flows.reports.coverage_notes import coverage_notes
-from flows.reports.secrets import markdown, render, render_files
+from flows.reports.secrets import FIRST_AT, _show, markdown, render, render_files
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
@@ -301,3 +301,10 @@ def test_a_folder_that_is_a_file_is_one_clear_refusal(report, tmp_path):
     (tmp_path / "out").write_text("")
     with pytest.raises(InputError, match="name a folder"):
         report(FILES)
+
+
+def test_a_lines_number_is_not_folded_away_from_its_file():
+    out, place = io.StringIO(), "repository:tests/test_requests.py:2140"
+    row = ["credentials/encoded-login-password:317344a0b3a0", place, "too weak for noise, 5 of 20 bits"]
+    _show(Console(file=out, width=100), ["what", FIRST_AT, "why"], [], [row], (10, ""))
+    assert place in out.getvalue()

@@ -178,7 +178,7 @@ def test_only_new_contents_come_out_of_git(job, asked, tmp_path):
     for path in folder.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         path.unlink()
-    assert same(run(), grown)  # as read anew
+    assert same(run(), grown)  # as read from the beginning
     assert grown.coverage["repositories"]["repo"]["skipped"]["binary"] == 1
 
 

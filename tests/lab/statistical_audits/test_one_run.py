@@ -228,7 +228,7 @@ def test_without_noise_the_ceiling_is_reached(summed):
     assert found.ceiling == pytest.approx(epsilon_of_shift(np.sqrt(D / K), TOLD))
 
 
-def test_directions_are_made_anew_and_alike():
+def test_directions_are_made_again_and_alike():
     canaries = RandomCanaries(3, 1000, seed=1)
     assert np.array_equal(canaries.direction(2), canaries.direction(2))
     assert abs(float(canaries.direction(0) @ canaries.direction(1))) < 0.2

@@ -255,10 +255,8 @@ def test_bounds_follow_the_stochastic_order(method, case):
     values = []
     for each in (rates, above):
         try:
-            k, how = (
-                Participation.from_rates(each),
-                {"noise_multiplier": sigma, "rounds": rounds, "method": method},
-            )
+            k = Participation.from_rates(each)
+            how = {"noise_multiplier": sigma, "rounds": rounds, "method": method}
             values.append(posterior_bound(k, **how, prior=prior).value)
         except CertificationError:
             return

@@ -116,7 +116,7 @@ def folder(tmp_path):
     kept.keep_in(before[0] if before else None)
 
 
-def test_kept_gates_are_taken_and_damaged_ones_compiled_anew(folder, monkeypatch):
+def test_kept_gates_are_taken_and_damaged_ones_compiled_again(folder, monkeypatch):
     wanted = [(3, 10), (5, 16)]
     assert sorted(rules.compiled(ROWS)(TEXT)) == wanted
     (file,) = folder.iterdir()
