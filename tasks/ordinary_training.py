@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel
 
 from hush_core.config import PretrainConfig, TrainConfig, UntaggedConfig
@@ -12,6 +14,9 @@ from tasks.runtime.progress import progress_log
 from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, open_store
 from tasks.texts import TextsByRole
+
+if TYPE_CHECKING:
+    from hush_core.training import UntaggedFit
 
 
 class PlainlyTrained(BaseModel, frozen=True):
@@ -68,10 +73,11 @@ def train_untagged(
     None of the tables holds an example with a secret, so what comes out is the same for every candidate.
     `repetition`: of a comparison; each has another order of the text.
     """
-    return _fit(
-        plain, validation, held_out, start, model, settings, precision, micro_batch, merge=False,
+    fitted = _fit(
+        plain, validation, start, model, settings, precision, micro_batch, stage="untagged",
         seed=SEED + repetition,
     )  # fmt: skip
+    return _kept(fitted, held_out, merge=False)
 
 
 @cached_task(name="train_unprotected", version=4)
@@ -94,39 +100,38 @@ def train_unprotected(
     seen = settings.rounds * settings.batch + more
     steps = max(1, seen // plan.batch)
     plan = plan.model_copy(update={"steps": steps, "evaluate_every": min(plan.evaluate_every, steps)})
-    return _fit(
-        everything, texts.validation, texts.held_out, start, model, plan, settings.precision, settings.micro_batch,
+    fitted = _fit(
+        everything, texts.validation, start, model, plan, settings.precision, settings.micro_batch,
         stage="unprotected",
     )  # fmt: skip
+    return _kept(fitted, texts.held_out)
 
 
 def _fit(
-    texts: Ref, validation: Ref, held_out: Ref, start: Model, model: AnyModel, plan: UntaggedConfig, precision: str,
-    micro_batch: int, *, stage: str = "untagged", merge: bool = True, seed: int = SEED,
-) -> PlainlyTrained:  # fmt: skip
+    texts: Ref, validation: Ref, start: Model, model: AnyModel, plan: UntaggedConfig, precision: str,
+    micro_batch: int, *, stage: str, seed: int = SEED,
+) -> UntaggedFit:  # fmt: skip
     """To the state that is best on validation text; of an unprotected model without any such text, to the last."""
-    from hush_core.training import adapted, fit_plain, fit_untagged, load_model
+    from hush_core.training import UntaggedFit, adapted, fit_plain, fit_untagged, load_model
     from hush_core.training.untagged import usual_rate
 
-    store, told = open_store(), progress_log()
+    store, log = open_store(), progress_log()
     seen, judged = (texts_of(store.read_frame(table)) for table in (texts, validation))
     network = adapted(load_model(store.path(start.files, verify=True)), lora_of(model), seed=SEED)
-    how = {"micro_batch": micro_batch, "seed": seed}
-    if stage == "unprotected" and not judged:
-        steps, rate = plan.steps, usual_rate(network)
-        fit_plain(
-            seen, network.at(precision), steps=steps, batch=plan.batch, learning_rate=rate, stage=stage,
-            progress=told, **how,
-        )  # fmt: skip
-        return PlainlyTrained(model=keep(store, network, held_out), steps=steps, learning_rate=rate, curve=())
-    fitted = fit_untagged(
-        seen, judged, network, plan, precision=precision,
-        progress=lambda _, done, steps: told(stage, done, steps), **how,
-    )  # fmt: skip
-    run_logger().info(
-        "%s: best after %d steps at learning rate %g", stage, fitted.steps, fitted.learning_rate
-    )
-    kept = keep(store, fitted.model, held_out, merge=merge)
+    progress = lambda _, done, steps: log(stage, done, steps)  # noqa: E731
+    how = {"micro_batch": micro_batch, "seed": seed, "progress": progress}
+    if judged or stage != "unprotected":
+        fitted = fit_untagged(seen, judged, network, plan, precision=precision, **how)
+        at = stage, fitted.steps, fitted.learning_rate
+        run_logger().info("%s: best after %d steps at learning rate %g", *at)
+        return fitted
+    rate = usual_rate(network)
+    fit_plain(seen, network.at(precision), steps=plan.steps, batch=plan.batch, learning_rate=rate, **how)
+    return UntaggedFit(network, plan.steps, (), rate, cut=0)
+
+
+def _kept(fitted: UntaggedFit, held_out: Ref, *, merge: bool = True) -> PlainlyTrained:
+    model = keep(open_store(), fitted.model, held_out, merge=merge)
     return PlainlyTrained(
-        model=kept, steps=fitted.steps, learning_rate=fitted.learning_rate, curve=fitted.curve
+        model=model, steps=fitted.steps, learning_rate=fitted.learning_rate, curve=fitted.curve
     )

@@ -12,7 +12,7 @@ from hush_core.training.job import Job, OtherTexts
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.lora import adapted, with_lora
 from hush_core.training.models import byte_gpt, load_model, open_model, save_model
-from hush_core.training.module import PrivateModule
+from hush_core.training.module import PrivateModule, Update
 from hush_core.training.noise import SecureGaussian
 from hush_core.training.plain import fit_plain
 from hush_core.training.rate_search import RateTrial, best_rate, learning_curve, split_public, try_rate
@@ -22,7 +22,7 @@ from hush_core.training.untagged import UntaggedFit, fit_untagged
 
 __all__ = [
     "ClippedSum", "Fitted", "Job", "LanguageModel", "OtherTexts", "PrivateModule", "RateTrial",
-    "ReleaseLedger", "SecureGaussian", "UntaggedFit", "WeightedPoissonSampler", "adapted", "best_rate",
+    "ReleaseLedger", "SecureGaussian", "UntaggedFit", "Update", "WeightedPoissonSampler", "adapted", "best_rate",
     "byte_gpt", "clipped_gradient_sum", "fit_job", "fit_plain", "fit_private", "fit_untagged",
     "learning_curve", "load_model", "open_model", "rounds_without_checkpoint", "save_model", "split_public",
     "try_rate", "with_lora",

@@ -19,7 +19,7 @@ from hush_core.training.ranks import Ranks
 
 
 class UntaggedMix:
-    """`PrivateModule(after_release=…)`: gradient ← (B · released mean + Σ plain gradients of n examples) / (B + n).
+    """`Update(after_release=…)`: gradient ← (B · released mean + Σ plain gradients of n examples) / (B + n).
 
     Args:
         model: the one that is trained.
@@ -68,7 +68,7 @@ class UntaggedMix:
             raise InputError(
                 "untagged gradients",
                 "were to be added before the round was released",
-                "pass them to PrivateModule(after_release=…)",
+                "pass them to Update(after_release=…)",
             )
         added, together = self._sum(round), self._batch + self.count
         parts = added.split([p.numel() for p in self._trained])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -37,8 +38,27 @@ if TYPE_CHECKING:
 _TF32 = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
 OnStep = Callable[[int], None]
 """Called with the number of the round in this attempt, after its optimiser step, on every rank."""
-RateOf = Callable[[int], float]
-"""The learning rate of a release."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What becomes of a release: post-processing, on which the promise does not depend.
+
+    Attributes:
+        optimizer: over the trainable parameters of the model.
+        rate: release → learning rate; the optimiser's own by default.
+        after_release: called with the round when the gradients hold its release, before the optimiser: may change
+            them by what depends on releases and unprotected text alone.
+        scale: fixed, of untagged text alone. Each item's gradient is scaled, then clipped; what `after_release`
+            leaves is scaled once more before the optimiser.
+        on_step: called with the round after its optimiser step.
+    """
+
+    optimizer: torch.optim.Optimizer
+    rate: Callable[[int], float] | None = None
+    after_release: OnStep | None = None
+    scale: GradientScale | None = None
+    on_step: OnStep | None = None
 
 
 def make_optimizer(
@@ -80,18 +100,12 @@ class PrivateModule(_ManualModule):
         plan: fixes noise multiplier σ, clip norm C, expected batch B and rounds.
         model: every trainable parameter in a layer with a clipping rule; float32.
         losses: (model, micro-batch) → (b,) losses, each of its own example only.
-        optimizer: over the trainable parameters of `model`.
+        update: what becomes of a release.
         ledger: open; each step counts one release before its noisy gradient exists. None on all ranks of a
             data-parallel run but the first.
         noise: fresh by default, from a key that never leaves this object; not used where the ledger is None.
-        rate: release → learning rate; the optimiser's own by default.
-        on_step: called with the round after its optimiser step.
-        after_release: called with the round when the gradients hold its release, before the optimiser: may change
-            them by what depends on releases and unprotected text alone (post-processing).
         probe: 2 or 3 RANDOM or public examples of different length, which the clipping is tried on before
             the first release; made up where `losses` is a LanguageModel's own.
-        scale: fixed, of untagged text alone. Each item's gradient is scaled, then clipped; what `after_release`
-            leaves is scaled once more before the optimiser.
 
     Raises:
         InputError: at construction, for a parameter that cannot be clipped. At the start of `fit`, for a
@@ -113,21 +127,15 @@ class PrivateModule(_ManualModule):
         model: nn.Module,
         *,
         losses: Losses,
-        optimizer: torch.optim.Optimizer,
+        update: Update,
         ledger: ReleaseLedger | None,
         noise: SecureGaussian | None = None,
-        rate: RateOf | None = None,
-        on_step: OnStep | None = None,
-        after_release: OnStep | None = None,
         probe: MicroBatch | None = None,
-        scale: GradientScale | None = None,
     ) -> None:
-        super().__init__(model, optimizer, on_step)
+        super().__init__(model, update.optimizer, update.on_step)
         trainable_layers(model)
-        self._gradient_scale = scale
         self._probe, self._checked = probe, False
-        self._losses, self._ledger, self._rate = losses, ledger, rate
-        self._after_release = after_release
+        self._losses, self._update, self._ledger = losses, update, ledger
         self._noise = SecureGaussian() if noise is None else noise
         self._scale = float(plan.noise_multiplier) * float(plan.clip_norm)
         self._clip_norm, self._batch = float(plan.clip_norm), int(plan.expected_batch)
@@ -143,7 +151,7 @@ class PrivateModule(_ManualModule):
             self._bound -= rounding_allowance(strategy, int(plan.rounds), self._size, self._grid)
             check_range(most, self._bound * sum(strategy.coefficients), self._grid)
             self._rows = CorrelatedRows(strategy, self._size, self._grid)
-        held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        held = {id(p) for group in update.optimizer.param_groups for p in group["params"]}
         if held != set(map(id, self._trained.values())):
             raise InputError("optimizer", "does not hold the model's trainable parameters", "make_optimizer")
         if any(p.dtype != torch.float32 for p in self._trained.values()):
@@ -212,15 +220,15 @@ class PrivateModule(_ManualModule):
                 grid=grid,
                 into=views,
                 shares=part.shares,
-                scale=self._gradient_scale,
+                scale=self._update.scale,
             )
         for name, gradient in self._views(self._release(total)).items():
             self._trained[name].grad = gradient
-        if self._after_release is not None:
-            self._after_release(batch.round)
-        if self._gradient_scale is not None:
+        if self._update.after_release is not None:
+            self._update.after_release(batch.round)
+        if self._update.scale is not None:
             for name, p in self._trained.items():
-                p.grad = self._gradient_scale.update(name, p.grad)
+                p.grad = self._update.scale.update(name, p.grad)
         self._step(batch.round)
 
     def _items_in(self, part: MicroBatch) -> int:
@@ -249,8 +257,8 @@ class PrivateModule(_ManualModule):
             total = host
         mean = total.to(self.device, torch.float32)
         ranks.send_from_first(mean)
-        if self._rate is not None:
-            rate = self._rate(ranks.share(release if self._ledger is not None else None))
+        if self._update.rate is not None:
+            rate = self._update.rate(ranks.share(release if self._ledger is not None else None))
             for group in self._optimizer.param_groups:
                 group["lr"] = rate
         return mean

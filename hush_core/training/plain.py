@@ -27,7 +27,6 @@ def fit_plain(
     rates: np.ndarray | None = None,
     optimizer: Literal["adamw", "sgd"] = "adamw",
     seed: int = 0,
-    stage: str = "pretrain",
     progress: Progress | None = None,
 ) -> LanguageModel:
     """Ordinary training in place, with NO protection: for public text, or to show what would have leaked.
@@ -36,7 +35,7 @@ def fit_plain(
         rates: (n,) sampling rates as in a plan; min(1, batch/n) for every text by default.
         batch: the expected batch, by which each summed gradient is divided.
         seed: fixes every batch; not a secret here.
-        progress: called as progress(stage, steps done, steps).
+        progress: called as progress("pretrain", steps done, steps).
 
     Raises:
         InputError: no texts.
@@ -54,7 +53,7 @@ def fit_plain(
         batch=batch,
         losses=model.losses,
         optimizer=make_optimizer(model.network, optimizer, learning_rate),
-        on_step=None if progress is None else lambda step: progress(stage, step + 1, steps),
+        on_step=None if progress is None else lambda step: progress("pretrain", step + 1, steps),
     )
     sampler = WeightedPoissonSampler(rates, key=hashlib.sha256(f"plain {seed}".encode()).digest())
     sequences, _ = model.encode(texts)

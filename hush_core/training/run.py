@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from hush_core.training.loop import frozen, graceful, run_rounds
 from hush_core.training.lora import adapted
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.models import load_model
-from hush_core.training.module import PrivateModule, make_optimizer
+from hush_core.training.module import PrivateModule, Update, make_optimizer
 from hush_core.training.noise import SecureGaussian, grid_step
 from hush_core.training.placement import items_that_hold, longest_input, same_kernels
 from hush_core.training.ranks import Ranks
@@ -154,7 +154,8 @@ def _fit(
     _check(plan, model, settings, others)
     items, cut = _encoded(model, texts)
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    optimizer, scale, mix = _update(plan, model, settings, others.untagged, _key(rehearsal, "mix"))
+    update = _update(plan, model, settings, others.untagged, _key(rehearsal, "mix"))
+    optimizer, scale = update.optimizer, update.scale
     kept = KeptWeights(model.network, settings, plan.rounds)
     begun = {} if scale is None else {name: tensor.clone() for name, tensor in scale.tensors.items()}
     with _ledger(plan, texts, model, work_dir, witness, ranks) as ledger:
@@ -177,10 +178,10 @@ def _fit(
             save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors | begun)
 
         if before < plan.rounds and not attempt.stopped:
+            update = replace(update, rate=attempt.rate, on_step=lambda _: attempt.applied(save))
             module = PrivateModule(
-                plan, model.network, losses=model.losses, optimizer=optimizer, ledger=ledger,
-                noise=SecureGaussian(_key(rehearsal, "noise")), rate=attempt.rate,
-                on_step=lambda _: attempt.applied(save), after_release=mix, scale=scale,
+                plan, model.network, losses=model.losses, update=update, ledger=ledger,
+                noise=SecureGaussian(_key(rehearsal, "noise")),
             )  # fmt: skip
             rounds = _rounds(plan, model, items, settings.micro_batch, before, _key(rehearsal, "sampler"))
             if ranks.first:
@@ -198,7 +199,7 @@ def _fit(
 
 def _update(
     plan: ProtectionPlan, model: LanguageModel, settings: TrainConfig, untagged: Sequence[bytes], key: bytes
-) -> tuple[torch.optim.Optimizer, GradientScale | None, UntaggedMix | None]:
+) -> Update:
     """What becomes of a release: the optimiser, the scale of its gradients and the text that is mixed in."""
     mixed = min(settings.untagged_batch or 0, len(untagged))
     noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
@@ -210,7 +211,7 @@ def _update(
             model, untagged, count=settings.untagged_batch, batch=plan.expected_batch,
             micro_batch=settings.micro_batch, key=key, scale=scale,
         )  # fmt: skip
-    return _optimizer(model.network, plan, settings, noise), scale, mix
+    return Update(_optimizer(model.network, plan, settings, noise), after_release=mix, scale=scale)
 
 
 def _check(plan: ProtectionPlan, model: LanguageModel, settings: TrainConfig, others: OtherTexts) -> None:

@@ -17,7 +17,7 @@ from torch.func import functional_call, grad, vmap
 from training_shapes import Tokens
 
 from hush_core.training.gradient_scale import GradientScale
-from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
+from hush_core.training.module import PlainModule, PrivateModule, Update, make_optimizer
 from hush_core.training.rounds import RoundBatch
 
 Losses = Callable[[nn.Module, Tokens], Tensor]
@@ -94,10 +94,9 @@ class Ours(Plain):
             plan,
             self.model,
             losses=self.losses,
-            optimizer=self.optimizer,
+            update=Update(self.optimizer, scale=self.scale()),
             ledger=_Counter(),
             on_sum=self._complete,
-            scale=self.scale(),
         ).to(device)
         self.module._checked = True  # a trial before the first release, once a run: no part of a step
 

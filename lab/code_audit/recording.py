@@ -23,7 +23,7 @@ from hush_core.plan import ProtectionPlan
 from hush_core.training.data import Tokens
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.loop import run_rounds
-from hush_core.training.module import make_optimizer
+from hush_core.training.module import Update, make_optimizer
 from hush_core.training.placement import longest_input
 from lab.code_audit.parts import StepParts
 from lab.code_audit.scripted import ScriptedSampler, WatchedNoise
@@ -100,13 +100,9 @@ class Stage:
         with self.parts.ledger(folder / "releases.jsonl", run="audit", rounds=plan.rounds) as ledger:
             watched = WatchedNoise(noise, lambda: ledger.released)
             module = self.parts.module(
-                plan,
-                network,
-                losses=self.parts.losses(self.model),
-                optimizer=optimizer,
-                ledger=ledger,
+                plan, network, losses=self.parts.losses(self.model), update=Update(optimizer), ledger=ledger,
                 noise=watched,
-            )
+            )  # fmt: skip
             rounds = self.parts.rounds(
                 self.sequences,
                 self.model.objective,

@@ -78,7 +78,7 @@ def model_of(settings: Mapping[str, Any], part: str, place: Place) -> LanguageMo
         model = small_model(s["layers"], s["width"], CONTEXT, s["seed"])
         lines = [line for _, line in parts_of(s, place)[part]]
         fit_plain(lines, model, steps=s["steps"], batch=BATCH, learning_rate=LEARNING_RATE, seed=s["seed"],
-                  stage=part, progress=place.progress)  # fmt: skip
+                  progress=lambda _, *done: place.progress(part, *done))  # fmt: skip
         save_model(model, folder / "model")
         (folder / "done").touch()
     model = load_model(folder / "model").on_accelerator()

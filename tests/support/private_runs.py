@@ -12,7 +12,7 @@ from scipy import stats
 from hush_core.config import ByteGptModel
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
-from hush_core.training import PrivateModule, byte_gpt
+from hush_core.training import PrivateModule, Update, byte_gpt
 from hush_core.training.module import make_optimizer
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
@@ -54,8 +54,9 @@ def has_scale(x, sigma, error=1e-6):
 
 def private(plan, network, losses, ledger, kind=PrivateModule, **more):
     """SGD at rate 1, unless another optimizer is given."""
-    optimizer = more.pop("optimizer", None) or make_optimizer(network, "sgd", 1.0)
-    return kind(plan, network, losses=losses, optimizer=optimizer, ledger=ledger, **more)
+    update = {"optimizer": make_optimizer(network, "sgd", 1.0)}
+    update |= {name: more.pop(name) for name in ("optimizer", "scale", "on_step") if name in more}
+    return kind(plan, network, losses=losses, update=Update(**update), ledger=ledger, **more)
 
 
 @contextmanager

@@ -51,7 +51,7 @@ class BeforeTheNoise(PrivateModule):
     def _release(self, total):
         for p in self._trained.values():
             p.grad = torch.zeros_like(p)
-        self._after_release(0)
+        self._update.after_release(0)
         for name, view in self._views(total).items():
             view.add_(self._trained[name].grad)
         return super()._release(total)
