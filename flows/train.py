@@ -26,7 +26,7 @@ from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import Attacked, attack_model, attack_redactions
 from tasks.audit import AuditInputs, note_inputs
-from tasks.calibration import Calibrated, calibrate_noise, paper_noise, without_rounds
+from tasks.calibration import Calibrated, Promised, calibrate_noise, paper_noise, without_rounds
 from tasks.certificate import Stated, write_model_certificate
 from tasks.champion import go_on_from
 from tasks.description import against_champion
@@ -237,15 +237,18 @@ def _noise(
     methods: Sequence[str],
 ) -> tuple[Calibrated, dict[str, Calibrated | None]]:  # fmt: skip
     """The noise of this run, and what other methods would need for the same."""
-    mechanism = config.mechanism
+    mechanism, promised = config.mechanism, None
+    if config.promise and before:
+        promised = Promised(
+            runs=config.promise.runs, before=before, settings_digest=config.settings_digest,
+            later_rounds=train.later_rounds,
+        )  # fmt: skip
     on = {"edges": weighed.edges, "secrets": extracted.secrets}
 
     def calibrate(method: str) -> Calibrated:
         return calibrate_noise(
             weighed.weights, **on, rounds=train.rounds, expected_batch=train.batch, clip_norm=train.clip_norm,
-            method=method, promise=config.promise, before=before,
-            settings_digest=config.settings_digest if config.promise else "", later_rounds=train.later_rounds,
-            mechanism=mechanism,
+            method=method, promised=promised, mechanism=mechanism,
         )  # fmt: skip
 
     quiet = before if before and before.without_rounds else None

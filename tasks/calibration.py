@@ -6,9 +6,9 @@ from pydantic import BaseModel
 
 from hush_core.accounting import noise_for_all
 from hush_core.accounting.correlated import Cycle, Strategy, groups_table
-from hush_core.config import MechanismConfig, Method, PromiseConfig
+from hush_core.config import MechanismConfig, Method
 from hush_core.errors import HushError, Unavailable
-from hush_core.history import bounds_at_priors, bounds_without_rounds, plan_of_runs
+from hush_core.history import PromisedRuns, bounds_at_priors, bounds_without_rounds, plan_of_runs
 from hush_core.mechanisms import noise_of_plan, plan_of
 from hush_core.plan import ProtectionPlan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
@@ -60,6 +60,15 @@ class Calibrated(BaseModel, frozen=True):
         )  # fmt: skip
 
 
+class Promised(BaseModel, frozen=True):
+    """A promise over several runs (`PromisedRuns`), with what the runs before it released."""
+
+    runs: int
+    before: Before
+    settings_digest: str
+    later_rounds: int | None
+
+
 @cached_task(name="calibrate", task_run_name="calibrate-{method}", version=5)
 @in_parts
 def calibrate_noise(
@@ -71,30 +80,21 @@ def calibrate_noise(
     clip_norm: float,
     method: Method,
     *,
-    promise: PromiseConfig | None = None,
-    before: Before | None = None,
-    settings_digest: str = "",
-    later_rounds: int | None = None,
+    promised: Promised | None = None,
     mechanism: MechanismConfig,
 ) -> Calibrated:
-    """Calibrate by one method and certify every secret at the result. Under a `promise`, do so for all of its runs,
-    with what the runs `before` released, and `later_rounds` in each of those to come (None: as many)."""
+    """Calibrate by one method and certify every secret at the result; for all of the runs that are `promised`."""
     store = open_store()
     tables = (
         store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges), store.read_frame(secrets),
     )  # fmt: skip
     shape = {"rounds": rounds, "expected_batch": expected_batch, "clip_norm": clip_norm, "method": method}
     settings = {**shape, "progress": progress_log()}
-    if promise and before:
-        plan = plan_of_runs(
-            mechanism,
-            *tables,
-            settings=settings_digest,
-            earlier=before.others.load(store),
-            runs=promise.runs,
-            later_rounds=later_rounds,
-            **settings,
+    if promised:
+        runs = PromisedRuns(
+            promised.runs, promised.before.others.load(store), promised.settings_digest, promised.later_rounds
         )
+        plan = plan_of_runs(mechanism, *tables, runs, **settings)
     else:
         plan = plan_of(mechanism, *tables, **settings)
     run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)

@@ -11,13 +11,13 @@ Reading order:
 """
 
 from hush_core.history.bounds import bounds_of_all_runs
-from hush_core.history.budget import bounds_at_priors, bounds_without_rounds, plan_for_runs, plan_of_runs
+from hush_core.history.budget import PromisedRuns, bounds_at_priors, bounds_without_rounds, plan_of_runs
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.record import RunRecord
 from hush_core.history.run_text import RunText
 from hush_core.history.store import RunHistory
 
 __all__ = [
-    "PROFILES", "RUNS", "Earlier", "RunHistory", "RunRecord", "RunText", "bounds_at_priors",
-    "bounds_of_all_runs", "bounds_without_rounds", "plan_for_runs", "plan_of_runs",
+    "PROFILES", "RUNS", "Earlier", "PromisedRuns", "RunHistory", "RunRecord", "RunText", "bounds_at_priors",
+    "bounds_of_all_runs", "bounds_without_rounds", "plan_of_runs",
 ]  # fmt: skip

@@ -2,8 +2,7 @@
 come keep every target together."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -26,31 +25,33 @@ _NO_ROUND = {"noise_multiplier": 1.0, "rounds": 1}
 """Any mechanism: nothing is drawn."""
 
 
-def plan_of_runs(mechanism: MechanismConfig, *tables: Any, **how: Any) -> ProtectionPlan:
-    """`plan_for_runs` of a mechanism. Raises: InputError: also where its rounds are not sampled."""
-    refuse_unless_sampled(mechanism)
-    return replace(plan_for_runs(*tables, **how), records=mechanism.records_a_round)
+@dataclass(frozen=True)
+class PromisedRuns:
+    """A promise over several runs: so many `runs` in all, those of `earlier` and this one included.
+
+    settings: this run's (`RunText`). later_rounds: of each run still to come; None: as many as this one has.
+    """
+
+    runs: int
+    earlier: Earlier
+    settings: str
+    later_rounds: int | None = None
 
 
-def plan_for_runs(
+def plan_of_runs(
+    mechanism: MechanismConfig,
     weights: np.ndarray,
     edges: pl.DataFrame,
     secrets: pl.DataFrame,
+    promised: PromisedRuns,
     *,
     rounds: int,
     expected_batch: int,
     clip_norm: float,
     method: Method,
-    settings: str,
-    earlier: Earlier,
-    runs: int,
-    later_rounds: int | None = None,
     progress: Progress | None = None,
 ) -> ProtectionPlan:
-    """The plan of this run, of `runs` in all, those of `earlier` included.
-
-    The runs still to come are taken to draw like this one, `later_rounds` each (None: as many as this one).
-    `settings`: this run's (`RunText`).
+    """The plan of this run, one of those that are promised. The runs still to come are taken to draw like it.
 
     Where an earlier run was planned otherwise, the rest is planned by a Rényi filter, for every secret.
 
@@ -58,36 +59,34 @@ def plan_for_runs(
     evaluated at the plan's σ (docs/mathematics.md §8). `certificates` are those of this run alone.
 
     Raises:
-        InputError: all runs are spent, an earlier run cannot be counted in, or the earlier runs leave nothing of a
-            target; it names the secrets. CertificationError: no method can certify a secret.
+        InputError: the mechanism's rounds are not sampled, all runs are spent, an earlier run cannot be counted in,
+            or the earlier runs leave nothing of a target; it names the secrets. CertificationError: no method can
+            certify a secret.
     """
-    secrets = secrets.sort("secret_id")
+    refuse_unless_sampled(mechanism)
+    secrets, earlier = secrets.sort("secret_id"), promised.earlier
     names = secrets["name"].to_list()
-    alike, unlike = _told(earlier, settings, names, runs)
+    alike, unlike = _rows_by_settings(earlier, promised.settings, names, promised.runs)
     rates = sampling_rates(weights, expected_batch)
     profiles = group_profiles(edges, rates, secrets)
-    to_follow = (runs - earlier.runs.height - 1) * (later_rounds or rounds)
-    priors, targets = secrets["prior"].to_numpy(), secrets["posterior"].to_numpy()
+    to_follow = (promised.runs - earlier.runs.height - 1) * (promised.later_rounds or rounds)
+    how = {"method": method, "progress": progress}
     if unlike.height:
         own = [profiles.participation(place) for place in range(len(profiles))]
         sigma, spent = noise_by_filter(unlike, own, profiles.of_secret, secrets, rounds=rounds + to_follow)
         _refuse_spent(spent, names)
-        sigma = max(
-            sigma, noise_for_all(edges, rates, secrets, rounds=rounds, method=method, progress=progress)
-        )
+        sigma = max(sigma, noise_for_all(edges, rates, secrets, rounds=rounds, **how))
     else:
+        priors, targets = secrets["prior"].to_numpy(), secrets["posterior"].to_numpy()
+        runs = history_of(earlier, alike), profiles.as_run(1.0, rounds)
         try:
-            found = noise_for_runs(
-                history_of(earlier, alike), profiles.as_run(1.0, rounds), priors, targets, to_follow=to_follow,
-                method=method, progress=progress,
-            )  # fmt: skip
+            sigma = noise_for_runs(*runs, priors, targets, to_follow=to_follow, **how).noise_multiplier
         except TargetsSpent as error:
             _refuse_spent(error.secrets, names)
-        sigma = found.noise_multiplier
-    certificates = bound_secrets(
-        edges, rates, secrets, noise_multiplier=sigma, rounds=rounds, method=method, progress=progress
+    certificates = bound_secrets(edges, rates, secrets, noise_multiplier=sigma, rounds=rounds, **how)
+    return ProtectionPlan(
+        rates, sigma, rounds, expected_batch, clip_norm, method, certificates, mechanism.records_a_round
     )
-    return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, method, certificates)
 
 
 def bounds_at_priors(edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method) -> pl.DataFrame:
@@ -113,7 +112,7 @@ def bounds_without_rounds(
     """
     secrets = secrets.sort("secret_id")
     names = secrets["name"].to_list()
-    _told(earlier, settings, names)
+    _rows_by_settings(earlier, settings, names)
     bounds = bounds_at_priors(edges, secrets, method=method)
     together = bounds_of_all_runs(
         edges, _never(edges), bounds, earlier, settings=settings, method=method, promised=True, **_NO_ROUND
@@ -123,7 +122,7 @@ def bounds_without_rounds(
     return bounds
 
 
-def _told(
+def _rows_by_settings(
     earlier: Earlier, settings: str, names: list[str], runs: int | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The earlier runs' rows: all of them first, if all were planned as this run is, else second. All promised what
@@ -145,10 +144,9 @@ def _told(
             "leave the key out; a fresh HUSH_HOME counts from zero, honest only if all earlier models are gone",
         )
     alike, unlike = by_settings(earlier, settings, promised=True)
-    bare = np.flatnonzero(earlier.bare).tolist()
-    for found, why, mend in (
+    for found, why, hint in (
         (
-            bare,
+            np.flatnonzero(earlier.bare).tolist(),
             "an earlier run trained WITHOUT noise, or was refuted by an audit, on text of",
             "name all of their text, as earlier runs did; where an earlier run used it, drop or redact these "
             "secrets: the earlier models stay as they are",
@@ -161,17 +159,16 @@ def _told(
         ),
     ):
         if found:
-            raise InputError(WHERE, f"{why} {_some([names[secret] for secret in found])}", mend)
+            raise InputError(WHERE, f"{why} {_some([names[secret] for secret in found])}", hint)
     return alike, unlike
 
 
 def _refuse_spent(secrets: Sequence[int], names: list[str]) -> None:
     """Raise InputError where there are any."""
     if len(secrets):
-        told = _some([names[secret] for secret in secrets])
         raise InputError(
             WHERE,
-            f"the earlier runs leave nothing of the target of {told}",
+            f"the earlier runs leave nothing of the target of {_some([names[secret] for secret in secrets])}",
             "write `protect: drop` in their entries: their text is left out from now on",
         )
 

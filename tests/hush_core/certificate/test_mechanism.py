@@ -91,7 +91,8 @@ def test_several_runs_are_promised_of_a_kind_whose_rounds_are_sampled_and_of_no_
     with pytest.raises(InputError, match=f"mechanism {kind}: a promise of several runs"):
         job(kind, promise={"runs": 2})
     with pytest.raises(InputError, match=f"mechanism {kind}: has no rounds that are sampled"):
-        plan_of_runs(job(kind).mechanism)
+        shape = dict.fromkeys(("rounds", "expected_batch", "clip_norm", "method"))
+        plan_of_runs(job(kind).mechanism, *[None] * 4, **shape)
 
 
 def test_a_kind_that_the_core_does_not_know_is_refused_by_its_name():

@@ -13,14 +13,16 @@ from hush_core.accounting import (
     budget,
     spent,
 )
+from hush_core.config import HushMechanism
 from hush_core.errors import InputError
 from hush_core.history import (
     PROFILES,
     RUNS,
     Earlier,
+    PromisedRuns,
     bounds_of_all_runs,
     bounds_without_rounds,
-    plan_for_runs,
+    plan_of_runs,
 )
 from hush_core.history.bounds import FILTER
 from hush_core.history.filtered import filter_order
@@ -130,9 +132,9 @@ def test_unknown_runs_and_text_trained_without_noise_leave_nothing(graph):
 
 def plan(graph, earlier, runs, settings=SETTINGS, rounds=ROUNDS, **more):
     edges, _, secrets = graph
-    return plan_for_runs(
-        np.ones(N), edges, secrets, rounds=rounds, expected_batch=20, clip_norm=1.0, method="best",
-        settings=settings, earlier=earlier, runs=runs, **more,
+    return plan_of_runs(
+        HushMechanism(), np.ones(N), edges, secrets, PromisedRuns(runs, earlier, settings, **more), rounds=rounds,
+        expected_batch=20, clip_norm=1.0, method="best",
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hush_core.accounting import Participation, Run, bound_of_runs, smallest_noise
 from hush_core.config import UserWiseMechanism
-from hush_core.history import RunHistory, RunText, bounds_of_all_runs, plan_for_runs
+from hush_core.history import PromisedRuns, RunHistory, RunText, bounds_of_all_runs, plan_of_runs
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.mechanisms import drawn_items, items_of, rates_of_texts
 from hush_core.weights import assign_roles, sampling_rates
@@ -87,13 +87,7 @@ def test_what_is_tagged_later_is_counted_besides_and_stays_so(store):
 def test_a_promise_of_whole_units_costs_what_one_run_of_all_rounds_does(store):
     """By an independent way: R runs of T rounds of one item are one run of R·T."""
     what, items, rates = night()
-    shape = {
-        "rounds": ROUNDS,
-        "expected_batch": BATCH,
-        "clip_norm": 1.0,
-        "method": "best",
-        "settings": "settings",
-    }
+    shape = {"rounds": ROUNDS, "expected_batch": BATCH, "clip_norm": 1.0, "method": "best"}
     alone = smallest_noise(
         Participation.binomial(1, rates.max()), rounds=RUNS * ROUNDS, prior=1e-6, posterior=TARGET
     )
@@ -101,7 +95,8 @@ def test_a_promise_of_whole_units_costs_what_one_run_of_all_rounds_does(store):
     for made in range(RUNS):
         earlier = history(store).earlier("", what)
         assert earlier.runs.height == made
-        plan = plan_for_runs(items.weights, items.edges, what.secrets, earlier=earlier, runs=RUNS, **shape)
+        promised = PromisedRuns(RUNS, earlier, "settings")
+        plan = plan_of_runs(MECHANISM, items.weights, items.edges, what.secrets, promised, **shape)
         assert plan.noise_multiplier == pytest.approx(alone, rel=2e-3), f"night {made}"
         what, items, rates = night(sigma=plan.noise_multiplier)
         runs.append(Run(one, plan.noise_multiplier, ROUNDS))
