@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from hush_core.secrets.report.baseline import (
     write_baseline,
 )
 from hush_core.secrets.report.findings import with_fate, with_plan
-from hush_core.secrets.report.paths import without_credentials
+from hush_core.secrets.report.paths import masked, without_credentials
 from hush_core.secrets.report.sarif import sarif
 from hush_core.secrets.report.tables import (
     changes_table,
@@ -113,6 +113,56 @@ class Summary:
     refused: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, repr=False)
+class Found:
+    """The tables of one extraction (`SecretGraph`, `REPLACED`) that a report is made of, and its coverage.
+
+    skipped: source → (reason, path) of files that were not read.
+    """
+
+    examples: pl.DataFrame
+    secrets: pl.DataFrame
+    edges: pl.DataFrame
+    occurrences: pl.DataFrame
+    dropped: pl.DataFrame
+    redacted: pl.DataFrame
+    redactions: pl.DataFrame
+    replaced: pl.DataFrame
+    coverage: dict[str, Any]
+    skipped: dict[str, list[tuple[str, str]]]
+
+    def nameable(self, key: bytes) -> Found:
+        """With paths that hold no credential, and the `fate` of what was dropped."""
+        examples, dropped, replaced = (
+            without_credentials(frame, key) for frame in (self.examples, self.dropped, self.replaced)
+        )
+        skipped = {
+            source: [(reason, masked(path, key)) for reason, path in named]
+            for source, named in self.skipped.items()
+        }
+        dropped = with_fate(dropped, self.coverage["secrets"])
+        return replace(self, examples=examples, dropped=dropped, replaced=replaced, skipped=skipped)
+
+    def log(self) -> dict[str, Any]:
+        """SARIF of all places."""
+        return sarif(
+            self.examples, self.secrets, self.edges, self.occurrences, tool_version=version("hush-secrets"),
+            replaced=(self.redacted, self.replaced), dropped=self.dropped,
+        )  # fmt: skip
+
+    def tables(self, items: pl.DataFrame) -> dict[str, pl.DataFrame | None]:
+        """By file name; None of what there is nothing of."""
+        unread = skipped_table(self.skipped)
+        return {
+            "dropped.csv": None if self.dropped.is_empty() else dropped_table(items, self.dropped),
+            "redacted.csv": None
+            if self.redacted.is_empty()
+            else redacted_table(self.redacted, self.redactions, self.examples, self.replaced),
+            "skipped.csv": None if unread.is_empty() else unread,
+            "files.csv": files_table(items, self.edges, self.examples, self.occurrences, self.replaced),
+        }
+
+
 @step(name="report-secrets")
 def report_secrets(
     config: HushConfig, extracted: Extracted, folder: Path, baseline: Path | None
@@ -121,16 +171,13 @@ def report_secrets(
     compare with this one; with the report in `folder` where None. Returns the summary, and where a tracking server
     shows the run, or None."""
     store = open_store()
-    read, tables = store.read_frame, ("examples", "secrets", "edges", "occurrences", "dropped", "replaced")
-    summary = write_report(
-        **{name: read(getattr(extracted, name)) for name in tables},
-        redacted=(read(extracted.redacted), read(extracted.redactions)),
+    tables = ("examples", "secrets", "edges", "occurrences", "dropped", "redacted", "redactions", "replaced")
+    found = Found(
+        **{name: store.read_frame(getattr(extracted, name)) for name in tables},
         coverage=with_plan(store.read_json(extracted.whole_coverage), config),
         skipped=store.read_json(extracted.skipped),
-        key=home().identity_key(),
-        out=folder,
-        baseline=baseline,
     )
+    summary = write_report(found, key=home().identity_key(), out=folder, baseline=baseline)
     counts = {"examples": summary.examples, "examples_with_secret": summary.with_secret}
     counts |= {"secrets": extracted.n_secrets, "edges": extracted.n_edges}
     url = log_look(
@@ -143,70 +190,38 @@ def report_secrets(
     return summary, url
 
 
-def write_report(
-    *,
-    examples: pl.DataFrame,
-    secrets: pl.DataFrame,
-    edges: pl.DataFrame,
-    occurrences: pl.DataFrame,
-    dropped: pl.DataFrame,
-    coverage: dict[str, Any],
-    key: bytes,
-    out: Path,
-    baseline: Path | None = None,
-    redacted: tuple[pl.DataFrame, pl.DataFrame] | None = None,
-    replaced: pl.DataFrame | None = None,
-    skipped: dict[str, list[tuple[str, str]]] | None = None,
-) -> Summary:
+def write_report(found: Found, *, key: bytes, out: Path, baseline: Path | None = None) -> Summary:
     """Write the files into `out`, each wholly or not at all.
 
     Without a `baseline` the report is compared with the one in `out`, which moves to `out`/before. Where nothing
     has changed since, it is compared with what that one was: a second look at the same shows the same.
 
     Args:
-        examples, secrets, edges, occurrences, dropped, coverage: of one extraction.
-        key: the identity key of that extraction.
-        redacted: its tables `redacted` and `redactions`. replaced: where those values were.
-        skipped: source → (reason, path) of files that were not read.
+        key: the identity key of the extraction.
 
     Raises:
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
     """
-    examples, dropped = (without_credentials(frame, key) for frame in (examples, dropped))
-    dropped = with_fate(dropped, coverage["secrets"])
-    items = items_of(secrets, edges, examples, key, dropped)
+    found = found.nameable(key)
+    items = items_of(found.secrets, found.edges, found.examples, key, found.dropped)
     new = baseline_of_items(items, key)
     baseline = baseline or _report_before(out, new, key)
-    old = None if baseline is None else read_baseline(baseline, key)
-    gone_from = None
-    if redacted is not None and replaced is not None:
-        gone_from = redacted[0], without_credentials(replaced, key)
-    frames = examples, secrets, edges, occurrences
-    log = sarif(*frames, tool_version=version("hush-secrets"), replaced=gone_from, dropped=dropped)
-    replaced_at = None if gone_from is None else gone_from[1]
-    unread, none = skipped_table(skipped or {}), redacted is None or redacted[0].is_empty()
-    tables = {
-        "changes.csv": None,
-        "dropped.csv": None if dropped.is_empty() else dropped_table(items, dropped),
-        "redacted.csv": None if none else redacted_table(*redacted, examples, replaced_at),
-        "skipped.csv": without_credentials(unread, key) if unread.height else None,
-        "files.csv": files_table(items, edges, examples, occurrences, replaced_at),
-    }
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
-    if baseline is not None and old is not None:
-        changed = changes(old, new)
+    compared = None
+    if baseline is not None:
+        changed = changes(read_baseline(baseline, key), new)
         appeared = items.filter(pl.col("token").is_in(list(changed.new)))
-        fresh, gone = _by_entry(appeared), count_by_entry(changed.gone, coverage["secrets"], key)
-        tables["changes.csv"] = changes_table(appeared, changed.gone, files_beside(baseline))
+        fresh, gone = _by_entry(appeared), count_by_entry(changed.gone, found.coverage["secrets"], key)
+        compared = changes_table(appeared, changed.gone, files_beside(baseline))
+    log, tables = found.log(), {**found.tables(items), "changes.csv": compared}
     bodies = {
         "secrets.sarif": json.dumps(log).encode(),
-        "coverage.json": _json(published(coverage)),
-        "whole_coverage.json": _json(coverage),
+        "coverage.json": _json(published(found.coverage)),
+        "whole_coverage.json": _json(found.coverage),
         **{name: table.write_csv().encode() for name, table in tables.items() if table is not None},
     }
     left_out = tables.keys() - bodies.keys()
-    files = {name: out / name for name in NAMES if name not in left_out}
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in left_out:
@@ -214,26 +229,26 @@ def write_report(
         for name, body in bodies.items():
             write_whole(out / name, body)
         with tempfile.TemporaryDirectory() as folder:
-            picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
+            picture = figures.secret_graph(found.edges, found.secrets, Path(folder, "graph.png"))
             write_whole(out / "graph.png", picture.read_bytes())
         write_baseline(out / "baseline.json", new)
     except OSError as error:
         hint = "name a folder that you may write to"
         raise InputError(str(out), error.strerror or "cannot be written", hint) from None
     return Summary(
-        entries=_entry_rows(coverage, secrets, edges, fresh, gone),
+        entries=_entry_rows(found, fresh, gone),
         repositories=tuple(
             RepositoryRow(
                 label, one["files"], one["examples"], {why: n for why, n in one["skipped"].items() if n}
             )
-            for label, one in coverage["repositories"].items()
+            for label, one in found.coverage["repositories"].items()
         ),
-        examples=examples.height,
-        with_secret=edges["example_id"].n_unique(),
+        examples=found.examples.height,
+        with_secret=found.edges["example_id"].n_unique(),
         results_left_out=sum(log["runs"][0]["properties"][n] for n in ("leftOut", "replacedLeftOut")),
         gone_elsewhere=None if gone is None else gone[None],
-        coverage=coverage,
-        files=files,
+        coverage=found.coverage,
+        files={name: out / name for name in NAMES if name not in left_out},
     )
 
 
@@ -251,13 +266,9 @@ def _report_before(out: Path, new: dict[str, Any], key: bytes) -> Path | None:
 
 
 def _entry_rows(
-    coverage: dict[str, Any],
-    secrets: pl.DataFrame,
-    edges: pl.DataFrame,
-    fresh: dict[str, int] | None,
-    gone: dict[str | None, int] | None,
+    found: Found, fresh: dict[str, int] | None, gone: dict[str | None, int] | None
 ) -> tuple[EntryRow, ...]:
-    held = edges.join(secrets.select("secret_id", "name"), on="secret_id")
+    held = found.edges.join(found.secrets.select("secret_id", "name"), on="secret_id")
     examples = _by_entry(held.select("example_id", _ENTRY.alias("name")).unique())
     same = ("kind", "secrets", "without_example", "propagated")
     return tuple(
@@ -270,7 +281,7 @@ def _entry_rows(
             new=None if fresh is None else fresh.get(name, 0),
             gone=None if gone is None else gone[name],
         )
-        for name, facts in coverage["secrets"].items()
+        for name, facts in found.coverage["secrets"].items()
     )
 
 

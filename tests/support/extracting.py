@@ -6,12 +6,15 @@ import inspect
 import random
 import string
 import textwrap
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from hush_core.config import HushConfig, parse_config
 from hush_core.secrets import Extraction
+from tasks.publish_secrets import Found
 
 KEY = b"k" * 32
 ALNUM = string.ascii_letters + string.digits
@@ -80,3 +83,9 @@ def held(
     rows = result.edges.join(result.examples, on="example_id").join(result.secrets, on="secret_id")
     rows = rows.filter(pl.col("name").str.starts_with(secret)).select(*columns, "reason").rows()
     return {tuple(place): reason for *place, reason in rows}
+
+
+def found_in(result: Extraction, **other: Any) -> Found:
+    """What a report is made of."""
+    tables = {one.name: getattr(result, one.name) for one in fields(Found) if hasattr(result, one.name)}
+    return Found(**{"skipped": {}, **tables, **other})

@@ -16,6 +16,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from extracting import found_in
 from rich.console import Console
 
 from flows.reports.coverage_notes import coverage_notes
@@ -73,13 +74,12 @@ def reporter(folder):
             "chunk_bytes": 64,
         }
         found = extract(parse_config(data, where="test", folder=folder), KEY)
-        summary = write_report(
-            examples=found.examples, secrets=found.secrets, edges=found.edges,
-            occurrences=found.occurrences, dropped=found.dropped,
-            coverage=repeatable(found.coverage), key=KEY,
+        report = found_in(
+            found,
+            coverage=repeatable(found.coverage),
             skipped={k: v["skipped_files"] for k, v in found.coverage["repositories"].items()},
-            out=folder / out, **options,
-        )  # fmt: skip
+        )
+        summary = write_report(report, key=KEY, out=folder / out, **options)
         return summary, found, head
 
     return run

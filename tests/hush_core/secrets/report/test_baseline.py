@@ -7,7 +7,7 @@ import stat
 
 import polars as pl
 import pytest
-from extracting import ALNUM, CREDENTIALS, KEY, job, token
+from extracting import ALNUM, CREDENTIALS, KEY, found_in, job, token
 from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -273,10 +273,7 @@ def test_no_file_of_a_report_shows_it(make_repo, tmp_path):
     for name in names:
         repo.commit({name: f'token = "{TOKEN}"\n'.encode()})
     result = extract(job([repo], [CREDENTIALS]), KEY)
-    summary = write_report(
-        examples=result.examples, secrets=result.secrets, edges=result.edges, occurrences=result.occurrences,
-        dropped=result.dropped, coverage=result.coverage, key=KEY, out=tmp_path / "out",
-    )  # fmt: skip
+    summary = write_report(found_in(result), key=KEY, out=tmp_path / "out")
     files = [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
     assert len(files) >= 5
     assert not any(value.encode() in p.read_bytes() for p in files for value in (TOKEN, STRIPE))
