@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,26 +22,51 @@ METHODS = ("kl", "renyi", "blow_up", "best")
 ConfigFile = Annotated[
     Path | None, typer.Argument(help="the YAML file of the job; hush.yaml unless given", show_default=False)
 ]
-MethodOption = Annotated[
-    str | None, typer.Option(help="certificate method, instead of the file's", metavar="|".join(METHODS))
-]
-COption = Annotated[float | None, typer.Option("--c", help="weights.c, relative to c_max")]
-RoundsOption = Annotated[int | None, typer.Option(help="train.rounds")]
-BatchOption = Annotated[int | None, typer.Option(help="train.batch")]
-RateOption = Annotated[float | None, typer.Option(help="train.learning_rate")]
+CHANGES: dict[str, Any] = {
+    "method": Annotated[
+        str | None,
+        typer.Option(help="certificate method, instead of the file's", metavar="|".join(METHODS)),
+    ],
+    "c": Annotated[float | None, typer.Option("--c", help="weights.c, relative to c_max")],
+    "noise_multiplier": Annotated[
+        float | None,
+        typer.Option("--noise", help="keep as much as this noise multiplier can certify, in place of c"),
+    ],
+    "rounds": Annotated[int | None, typer.Option(help="train.rounds")],
+    "batch": Annotated[int | None, typer.Option(help="train.batch")],
+    "learning_rate": Annotated[float | None, typer.Option(help="train.learning_rate")],
+}
+"""The options that change a job for one run, by their name in `hush_core.config.Changes`."""
+
+
+def with_changes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command of `changes` and a file: the first are these options, which come behind the file."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        del command.__annotations__["changes"]  # its type is imported when the command is called
+        own = inspect.signature(command, eval_str=True)
+        _, file, *others = own.parameters.values()
+        options = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=CHANGES[name])
+            for name in names
+        ]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command(command_line.changes(**{name: given.pop(name) for name in names}), **given)
+
+        others = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in others]
+        run.__signature__ = own.replace(parameters=[file, *options, *others])  # type: ignore[attr-defined]
+        return run
+
+    return decorate
 
 
 @with_result
+@with_changes("method", "c", "noise_multiplier", "rounds", "batch", "learning_rate")
 def run(
+    changes: Changes,
     config: ConfigFile = None,
-    method: MethodOption = None,
-    c: COption = None,
-    noise: Annotated[
-        float | None, typer.Option(help="keep as much as this noise multiplier can certify, in place of c")
-    ] = None,
-    rounds: RoundsOption = None,
-    batch: BatchOption = None,
-    learning_rate: RateOption = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -47,9 +75,6 @@ def run(
     ] = None,
 ) -> None:
     """Train, attack, certify and register a model: the main job."""
-    changes = command_line.changes(
-        method=method, c=c, noise_multiplier=noise, rounds=rounds, batch=batch, learning_rate=learning_rate
-    )
     if plan is not None:
         from hush_core.config import read_plan
 
@@ -70,11 +95,10 @@ def run(
 
 
 @with_result
+@with_changes("method", "rounds", "batch")
 def plan(
+    changes: Changes,
     config: ConfigFile = None,
-    method: MethodOption = None,
-    rounds: RoundsOption = None,
-    batch: BatchOption = None,
     c: Annotated[list[float] | None, typer.Option("--c", help="values of c to try; may be repeated")] = None,
     noise: Annotated[
         list[float] | None,
@@ -97,7 +121,6 @@ def plan(
     ] = None,
 ) -> None:
     """What will it cost? Weights and noise for a sweep of c or σ. With --rehearse: the plan of the best model."""
-    changes = command_line.changes(method=method, rounds=rounds, batch=batch)
     config = command_line.job_file(config)
     if rehearse:
         _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
@@ -143,7 +166,9 @@ def _rehearse(
 
 
 @with_result
+@with_changes("method", "c", "rounds", "batch", "learning_rate")
 def compare(
+    changes: Changes,
     config: ConfigFile = None,
     mechanisms: Annotated[
         list[str] | None,
@@ -154,18 +179,9 @@ def compare(
     ] = None,
     seeds: Annotated[int, typer.Option(help="how often each is trained")] = 3,
     parallel: Annotated[int | None, typer.Option(help="so many at the same time", show_default=False)] = None,
-    *,
-    method: MethodOption = None,
-    c: COption = None,
-    rounds: RoundsOption = None,
-    batch: BatchOption = None,
-    learning_rate: RateOption = None,
     out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
 ) -> None:
     """Compare what each way of protecting costs on this data. All mechanisms hold one promise."""
-    changes = command_line.changes(
-        method=method, c=c, rounds=rounds, batch=batch, learning_rate=learning_rate
-    )
     config = command_line.job_file(config)
     checked = command_line.check(config, changes, command="compare")
     from flows.compare import Comparison
