@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -24,70 +24,18 @@ LONGEST_NAME, NAMES_END = 40, 7
 def render(report: Report, console: Console) -> None:
     """Print the report: at most 45 lines, of 100 columns but for paths and warnings, which are left whole."""
 
-    def line(label: str, text: str) -> None:
-        console.print(f"[bold]{label:<10}[/bold]{text}", soft_wrap=True)
+    def show(lines: Iterable[tuple[str, str]]) -> None:
+        for label, text in lines:
+            console.print(f"[bold]{label:<10}[/bold]{text}", soft_wrap=True)
 
     console.print()
     reused = "  [dim](reused: nothing was trained)[/dim]" if report.reused else ""
     console.print(f"[bold green]hush[/bold green]  {escape(report.model_uri)}{reused}", soft_wrap=True)
     if sentence := in_a_sentence(report):
         console.print(f"[bold]{sentence}[/bold]", width=WIDTH)
-    held = f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges)"
-    if not report.edges:
-        held = f"[bold]none is left[/bold] in any of {report.examples:,} examples: redacted or left out"
-    line("secrets", held)
-    for number, way in enumerate(report.ways[:MOST_WAYS]):
-        line("" if number else "ways", escape(way))
-    of = "the examples" if report.without_secret == "noise" else "those with a secret"
-    kept = f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept"
-    solved = f"(the program solved within {max(report.gap, 0.0):.1e})"
-    if report.mechanism:
-        line("mechanism", escape(report.mechanism))
-        solved = ""
-    if report.edges:
-        line("weight", f"{kept} {solved}")
-    if report.goes_on_from:
-        line("continues from", f"{escape(report.goes_on_from)}, whose releases are counted in")
-    if report.untagged_steps is not None:
-        line(
-            "no secret",
-            f"{report.trained_without_noise:,} examples trained on [bold]without noise[/bold], "
-            f"{report.untagged_steps} steps; what no entry names may be memorised",
-        )
-    if report.noise_multiplier is not None:
-        line("noise", noise_in_words(report))
-    if report.paper_noise and report.noise_multiplier and report.method != "kl":
-        times = report.paper_noise / report.noise_multiplier
-        paper = f"kl on the paper's own weights of equal sum: {report.paper_noise:.3g}"
-        line("", f"{paper}, [bold]{times:.3g} times[/bold] as much")
-    chosen = (
-        f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
-    )
-    rate = "" if report.learning_rate is None else f", learning rate {report.learning_rate:g}{chosen}"
-    line("model", f"{escape(report.model)}{rate}")
-    line(
-        "training",
-        rounds_in_words(report)
-        if report.rounds
-        else "no certified round: the mechanism makes none"
-        if report.mechanism
-        else "no certified round: no text of a secret is new since the runs before",
-    )
-    if runs := runs_so_far_in_words(report):
-        line("runs", runs)
-    if report.losses:
-        line("loss", " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items()))
-        unit = f"[dim]bits per {report.loss_unit} on held-out text without a secret[/dim]"
-        line("", f"{unit}{_share(report.gain)}")
-    if any(value is not None for value in report.tagged_losses.values()):
-        bits = " · ".join(f"{name} {value:.3f}" for name, value in report.tagged_losses.items() if value)
-        line("", f"{bits} [dim]on held-back text WITH one[/dim]{_share(report.tagged_gain)}")
-    if any(row.rank is not None for row in report.rows):
-        line("attack", _came_out(report))
-    if report.audit:
-        line("audit", _audit(report))
-    if report.redacted is not None:
-        line("redacted", report.redacted.in_words())
+    show(_data(report))
+    show(_training(report))
+    show(_measured(report))
     if report.rows:
         console.print(_table(report), width=WIDTH)
     hidden = len(report.rows) - MOST_ROWS
@@ -97,12 +45,83 @@ def render(report: Report, console: Console) -> None:
         console.print(f"[yellow]![/yellow] {escape(warning)}", soft_wrap=True)
     if len(report.warnings) > MOST_WARNINGS:
         console.print(f"[dim]… and {len(report.warnings) - MOST_WARNINGS} more warnings[/dim]")
-    line("look", escape(report.run_url or f"mlflow ui --app-name hush --backend-store-uri {report.tracker}"))
+    show(_next(report))
+
+
+Lines = Iterator[tuple[str, str]]
+"""Label and text of each."""
+
+
+def _data(report: Report) -> Lines:
+    held = f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges)"
+    if not report.edges:
+        held = f"[bold]none is left[/bold] in any of {report.examples:,} examples: redacted or left out"
+    yield "secrets", held
+    for number, way in enumerate(report.ways[:MOST_WAYS]):
+        yield "" if number else "ways", escape(way)
+    if report.mechanism:
+        yield "mechanism", escape(report.mechanism)
+    if report.edges:
+        of = "the examples" if report.without_secret == "noise" else "those with a secret"
+        kept = f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept"
+        solved = "" if report.mechanism else f"(the program solved within {max(report.gap, 0.0):.1e})"
+        yield "weight", f"{kept} {solved}"
+
+
+def _training(report: Report) -> Lines:
+    if report.goes_on_from:
+        yield "continues from", f"{escape(report.goes_on_from)}, whose releases are counted in"
+    if report.untagged_steps is not None:
+        yield (
+            "no secret",
+            f"{report.trained_without_noise:,} examples trained on [bold]without noise[/bold], "
+            f"{report.untagged_steps} steps; what no entry names may be memorised",
+        )
+    if report.noise_multiplier is not None:
+        yield "noise", noise_in_words(report)
+    if report.paper_noise and report.noise_multiplier and report.method != "kl":
+        times = report.paper_noise / report.noise_multiplier
+        paper = f"kl on the paper's own weights of equal sum: {report.paper_noise:.3g}"
+        yield "", f"{paper}, [bold]{times:.3g} times[/bold] as much"
+    chosen = (
+        f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
+    )
+    rate = "" if report.learning_rate is None else f", learning rate {report.learning_rate:g}{chosen}"
+    yield "model", f"{escape(report.model)}{rate}"
+    yield "training", rounds_in_words(report)
+    if runs := runs_so_far_in_words(report):
+        yield "runs", runs
+
+
+def _measured(report: Report) -> Lines:
+    """Losses and attacks."""
+    if report.losses:
+        yield "loss", " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
+        unit = f"[dim]bits per {report.loss_unit} on held-out text without a secret[/dim]"
+        yield "", f"{unit}{_share(report.gain)}"
+    if any(value is not None for value in report.tagged_losses.values()):
+        bits = " · ".join(f"{name} {value:.3f}" for name, value in report.tagged_losses.items() if value)
+        yield "", f"{bits} [dim]on held-back text WITH one[/dim]{_share(report.tagged_gain)}"
+    if any(row.rank is not None for row in report.rows):
+        yield "attack", _came_out(report)
+    if report.audit:
+        yield "audit", _audit(report)
+    if report.redacted is not None:
+        yield "redacted", report.redacted.in_words()
+
+
+def _next(report: Report) -> Lines:
+    """Where to look, and what to do with the model."""
+    yield "look", escape(report.run_url or f"mlflow ui --app-name hush --backend-store-uri {report.tracker}")
     if report.page:
-        line("page", escape(report.page.replace(str(Path.home()), "~", 1)))
-    line("check", escape(f"hush verify {report.model_uri}"))
-    line("decide", escape(f"hush review {report.model_uri}"))
-    line("proof", escape(report.certificate_dir.replace(str(Path.home()), "~", 1)))
+        yield "page", _short(report.page)
+    yield "check", escape(f"hush verify {report.model_uri}")
+    yield "decide", escape(f"hush review {report.model_uri}")
+    yield "proof", _short(report.certificate_dir)
+
+
+def _short(path: str) -> str:
+    return escape(path.replace(str(Path.home()), "~", 1))
 
 
 def noise_in_words(report: Report) -> str:
@@ -115,6 +134,9 @@ def noise_in_words(report: Report) -> str:
 
 
 def rounds_in_words(report: Report) -> str:
+    if not report.rounds:
+        quiet = "no text of a secret is new since the runs before"
+        return f"no certified round: {'the mechanism makes none' if report.mechanism else quiet}"
     batch = batch_in_words(report.expected_batch, report.cycle_batch)
     return f"{report.rounds_released} of {report.rounds} rounds released, {batch}, clip norm {report.clip_norm:g}"
 
@@ -164,7 +186,7 @@ def _audit(report: Report) -> str:
     if worst is not None:
         said += f"; [bold]written[/bold] out by the model: {worst:.2g} of it"
     if report.audit_picture:
-        said += f" [dim]({escape(report.audit_picture.replace(str(Path.home()), '~', 1))})[/dim]"
+        said += f" [dim]({_short(report.audit_picture)})[/dim]"
     return said
 
 

@@ -66,16 +66,8 @@ def blow_up_posteriors(
     Errors: `CertificationError` where a check fails or the cuts are not small against the result.
     """
     result = BlowUp(np.full(len(priors), np.inf), np.zeros(len(priors)), np.zeros(len(priors)))
-    power = _power_of_the_sum(parts, priors)
-    sure = power >= _SURE
     moved_up = sum(rounds * pair.moved_up for pair, rounds in parts)
-    result.upper[sure], result.lower[sure] = 1.0, power[sure] - moved_up
-    # P^T is Q^T but where the secret is drawn, so B(p) ≤ p + Pr[it is drawn at all]
-    drawn = some_round([(pair.drawn, rounds) for pair, rounds in parts])
-    hardly = drawn <= _HARDLY_EVER * priors
-    result.upper[hardly] = (priors[hardly] + drawn) * (1 + 1e-11)
-    result.lower[hardly] = priors[hardly]
-    open_ = ~(sure | hardly)
+    open_ = _without_composing(result, parts, priors, moved_up)
     refusal = None
     rare = sum(rounds * pair.mean for pair, rounds in parts) < _RARELY
     while open_.any():
@@ -116,6 +108,19 @@ def blow_up_posteriors(
         worst = float((result.cut / result.upper).max())
         raise CertificationError(f"round-off and cuts are {worst:.1%} of the blow-up bound")
     return result
+
+
+def _without_composing(result: BlowUp, parts: Parts, priors: np.ndarray, moved_up: float) -> np.ndarray:
+    """Fill in the priors for which 1, or p and hardly more, is the bound; True for the others."""
+    power = _power_of_the_sum(parts, priors)
+    sure = power >= _SURE
+    result.upper[sure], result.lower[sure] = 1.0, power[sure] - moved_up
+    # P^T is Q^T but where the secret is drawn, so B(p) ≤ p + Pr[it is drawn at all]
+    drawn = some_round([(pair.drawn, rounds) for pair, rounds in parts])
+    hardly = drawn <= _HARDLY_EVER * priors
+    result.upper[hardly] = (priors[hardly] + drawn) * (1 + 1e-11)
+    result.lower[hardly] = priors[hardly]
+    return ~(sure | hardly)
 
 
 def _power_of_the_sum(parts: Parts, priors: np.ndarray) -> np.ndarray:

@@ -70,9 +70,8 @@ def extract(
     cache: Path | None = None,
     work: Path | None = None,
 ) -> Extraction:
-    """All examples of the job, all secrets, and which example holds which.
-
-    The same repositories, config and key give identical frames, with or without a cache.
+    """All examples of the job, all secrets, and which example holds which: identical frames for the same
+    repositories, config and key, with or without a cache.
 
     Args:
         identity_key: at least 16 secret bytes; names of credentials and literals are HMACs under it.
@@ -87,26 +86,23 @@ def extract(
     """
     if len(identity_key) < 16:
         raise InputError("identity key", "is shorter than 16 bytes", "give 32 random bytes, kept secret")
-    if cache is not None:
-        private_folder(cache)
     progress = progress or (lambda stage, done, total: None)
     context = DetectorContext(identity_key, progress, cache, Globs(config.public, "public").match)
     how = config.chunk_bytes, config.max_file_bytes, needs_history(config), cache, identity_key, work
     reading = labelled(config), ReadOptions(*how), progress, config.tables
     _prepare(config, cache)
-    late = _after_redaction(config)
+    early, late = _in_turn(config)
     with ExitStack() as stack:
         stack.enter_context(freed_at_once())
         corpus = stack.enter_context(read_corpus(*reading))
         found: list[DetectedSecret] = []
-        labels, values, redaction, sought, cut = LabelTable(), Values(), None, (0, 0), 0
-        early = set(range(len(config.secrets))) - set(late or ())
-        _detect(corpus, config, sorted(early), found, labels, values, context)
+        labels, values, redaction, replaced = LabelTable(), Values(), None, (0, 0, 0)
+        _detect(corpus, config, early, found, labels, values, context)
         if late is not None:
             chosen = redacted_numbers(config, found)
             values.search(corpus, found, labels, context, exact=chosen)
-            sought = values.counted(without=chosen)  # of replaced values not even this may be published
-            cut = values.cut
+            # of replaced values not even their number may be published
+            replaced = (*values.counted(without=chosen), values.cut)
             redaction = redact(config, corpus, found, labels, values, work)
             of = found[values.found[0]] if values.found else None
             corpus, found, labels = stack.enter_context(redaction.corpus), redaction.found, redaction.labels
@@ -121,31 +117,50 @@ def extract(
         values.search(corpus, found, labels, context)
         found, labels, documented = leave_out_documentation(config, corpus, found, labels, set(values.found))
         graph, coverage = assemble(config, corpus, found, labels, redaction)
+    coverage |= _searched(coverage["secrets"], documented, context, values, replaced)
+    gone = {}
+    if redaction is not None:
+        gone = {"fingerprints": fingerprints(redaction.secrets, identity_key), "replaced": redaction.places}
+    return Extraction(**vars(graph), coverage=coverage, **gone)
+
+
+def _searched(
+    secrets: dict[str, Any],
+    documented: dict[str, Any],
+    context: DetectorContext,
+    values: Values,
+    replaced: tuple[int, int, int],
+) -> dict[str, Any]:
+    """What coverage says of the search. Each entry of `secrets` gets what was left out as documentation.
+
+    replaced: values, patterns and contents decoded in part, of the search before values were replaced.
+    """
     decided = {entry: {DECIDED: sorted(names)} for entry, names in context.decided.items()}
     for entry in documented | decided:
-        coverage["secrets"][entry]["documentation"] = documented.get(entry, {}) | decided.get(entry, {})
-    coverage["propagation"] = {
-        "values": sought[0] + len(values.search_terms),
-        "patterns": sought[1] + values.patterns,
+        secrets[entry]["documentation"] = documented.get(entry, {}) | decided.get(entry, {})
+    terms, patterns, cut = replaced
+    propagation = {
+        "values": terms + len(values.search_terms),
+        "patterns": patterns + values.patterns,
         "decoded_in_part": max(cut, values.cut),
         **context.propagation,
     }
-    coverage |= {"blobs_scanned": 0, "blobs_reused": 0, **context.counts}
-    marks = fingerprints(redaction.secrets if redaction is not None else (), identity_key)
-    places = {"replaced": redaction.places} if redaction is not None else {}
-    return Extraction(**vars(graph), coverage=coverage, fingerprints=marks, **places)
+    return {"propagation": propagation, "blobs_scanned": 0, "blobs_reused": 0, **context.counts}
 
 
-def _after_redaction(config: HushConfig) -> list[int] | None:
-    """The entries, by number, that are looked for in redacted text; None where nothing is redacted."""
-    if all(entry.protect != "redact" for entry in config.secrets):
-        return None
-    own = [entry.protect != "redact" and detector_of(entry.kind).reads_redacted for entry in config.secrets]
-    return [number for number, late in enumerate(own) if late]
+def _in_turn(config: HushConfig) -> tuple[list[int], list[int] | None]:
+    """The entries, by number, that are looked for first, and those in redacted text (None: nothing is redacted)."""
+    entries = list(enumerate(config.secrets))
+    if all(entry.protect != "redact" for _, entry in entries):
+        return [number for number, _ in entries], None
+    late = [n for n, one in entries if one.protect != "redact" and detector_of(one.kind).reads_redacted]
+    return [number for number, _ in entries if number not in late], late
 
 
 def _prepare(config: HushConfig, cache: Path | None) -> None:
-    """Let the detectors prepare while the corpus is read; who needs none of it does not wait for it."""
+    """Make the folder of the cache. Let the detectors prepare while the corpus is read; nobody waits for them."""
+    if cache is not None:
+        private_folder(cache)
     beside = ThreadPoolExecutor(1)
     for kind in sorted({entry.kind for entry in config.secrets}):
         if (prepare := detector_of(kind).prepare) is not None:

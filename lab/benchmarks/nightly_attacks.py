@@ -194,9 +194,8 @@ def one_home(place: Path, given: argparse.Namespace) -> int:
     from flows.check import check_config
     from flows.review import review
     from flows.train import begin, plan, train
-    from hush_core.config import UntaggedConfig
     from hush_core.corpus.prompted import texts_of
-    from hush_core.training import fit_untagged, load_model
+    from hush_core.training import load_model
     from tasks.runtime.environment import home
     from tasks.runtime.store import Store
     from tasks.runtime.versions import model_files
@@ -209,26 +208,21 @@ def one_home(place: Path, given: argparse.Namespace) -> int:
         everything = all_trained(planned.extracted.examples, planned.weighed.weights)
         return planned, begin(planned, None, 0), everything
 
-    store, seen, bare, public = Store(home().store), set(), None, None
+    store, seen, plain, public = Store(home().store), set(), None, None
     for number, path in enumerate(sorted(place.parent.glob("home-*.yaml")), 1):
         config = check_config(path, None)
         planned, begun, everything = begun_with(config)
-        report = train(str(path))
+        report, extracted = train(str(path)), planned.extracted
         review(report.model_uri, reviewer="ada", decision="approve", reason="within every target")
-        extracted, texts = planned.extracted, begun.texts
-        tables = (texts.validation, texts.held_out, everything)
+        tables = (begun.texts.validation, begun.texts.held_out, everything)
         validation, held_out, every = (texts_of(store.read_frame(ref)) for ref in tables)
         examples = texts_of(store.read_frame(extracted.examples))
-        kept = set(every)
         tagged = store.read_frame(extracted.edges)["example_id"].unique().sort().to_list()
-        drawn = sorted({examples[i] for i in tagged} & kept)
+        drawn = sorted({examples[i] for i in tagged} & set(every))
         steps = (begun.untagged.steps * config.untagged.batch + report.rounds * config.train.batch) // 16
         if public is None:
-            public, bare = (load_model(store.path(begun.begun.files)) for _ in range(2))
-        bare = fit_untagged(
-            every, validation, bare, UntaggedConfig(steps=max(1, steps), evaluate_every=min(50, max(1, steps))),
-            micro_batch=16, seed=SEED + number,
-        ).model  # fmt: skip
+            public, plain = (load_model(store.path(begun.begun.files)) for _ in range(2))
+        plain = without_protection(plain, every, validation, max(1, steps), SEED + number)
         with tempfile.TemporaryDirectory() as folder:
             hush = load_model(model_files(report.model_uri, Path(folder)))
         row = {
@@ -236,23 +230,29 @@ def one_home(place: Path, given: argparse.Namespace) -> int:
             "sigma": report.noise_multiplier, "sigma_alone": alone(planned), "all_runs": report.worst_of_all_runs,
             "from": report.goes_on_from, "batch": report.expected_batch,
             "begun": report.losses.get("champion", report.losses.get("pretrained")),
-            "hush": bits(hush, held_out), "unprotected": bits(bare, held_out), "start": bits(public, held_out),
+            "hush": bits(hush, held_out), "unprotected": bits(plain, held_out), "start": bits(public, held_out),
             "losses": report.losses, "held_out": len(held_out),
         }  # fmt: skip
+        models = {"hush": hush, "unprotected": plain, "start": public}
         some = drawn[:: max(1, len(drawn) // TEXTS)]
-        row |= {
-            f"{name}_drawn": bits(model, some)
-            for name, model in (("hush", hush), ("unprotected", bare), ("start", public))
-        }
+        row |= {f"{name}_drawn": bits(model, some) for name, model in models.items()}
         seen |= set(drawn)
         if number in (1, given.nights // 2, given.nights):
-            models = {"hush": hush, "unprotected": bare, "public start": public}
             row["attacks"] = {
                 name: attacked(model, public, store, extracted, examples, drawn, given.alternatives)
                 for name, model in models.items()
             }
         print("RAN", json.dumps(row), flush=True)
     return 0
+
+
+def without_protection(model, texts: list[bytes], validation: list[bytes], steps: int, seed: int):
+    """The model after so many more steps on all of the night's text."""
+    from hush_core.config import UntaggedConfig
+    from hush_core.training import fit_untagged
+
+    plan = UntaggedConfig(steps=steps, evaluate_every=min(50, steps))
+    return fit_untagged(texts, validation, model, plan, micro_batch=16, seed=seed).model
 
 
 def alone(planned) -> float:
