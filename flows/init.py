@@ -21,7 +21,7 @@ from hush_core.progress import Progress
 from hush_core.secrets import extract
 from hush_core.secrets.detectors.codeowners import Codeowners
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
-from hush_core.secrets.detectors.credentials import CredentialScanner
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 from tasks.runtime.environment import Home
 from tasks.runtime.store import Store
 from tasks.wording import counted

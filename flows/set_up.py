@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import subprocess
 
-from hush_core.secrets.detectors.credentials import compile_rules
+from hush_core.secrets.detectors.credential_scanner import compile_rules
 from tasks.runtime.empty_database import make_empty
 
 

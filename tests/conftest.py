@@ -151,12 +151,12 @@ def prefect_harness(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def _rules_compiled_once():
     """Tests that keep no rules take those that the first of a test run compiled: eight seconds each time."""
-    if (credentials := sys.modules.get("hush_core.secrets.detectors.credentials")) is None:
+    if (scanner := sys.modules.get("hush_core.secrets.detectors.credential_scanner")) is None:
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        compiled, shared = credentials._compiled, Path(os.environ[SHARED])
-        patch.setattr(credentials, "_compiled", lambda cache: compiled(cache or shared))
+        compiled, shared = scanner._compiled, Path(os.environ[SHARED])
+        patch.setattr(scanner, "_compiled", lambda cache: compiled(cache or shared))
         yield
 
 

@@ -164,8 +164,8 @@ def look_at(config: HushConfig, one: Open) -> Seen | None:
     import hashlib
     import hmac
 
+    from hush_core.secrets.detectors.credential_scanner import CredentialScanner
     from hush_core.secrets.detectors.credential_values import canonical
-    from hush_core.secrets.detectors.credentials import CredentialScanner
     from hush_core.secrets.report.masked_line import masked_line
     from tasks.runtime.environment import home
 
@@ -204,7 +204,7 @@ def why_at(place: str, config: HushConfig | None = None) -> LineReasons:
         if content is None:
             hint = "name a file that can be read, or LABEL:PATH:LINE of a report with that report's config"
             raise InputError("--why", f"{file}: {error.strerror}", hint) from None
-    from hush_core.secrets.detectors.credentials import CredentialScanner
+    from hush_core.secrets.detectors.credential_scanner import CredentialScanner
     from hush_core.secrets.detectors.why import why
     from tasks.runtime.environment import home
 

@@ -49,7 +49,7 @@ from scipy.stats import beta
 
 from hush_core.config import parse_config
 from hush_core.secrets import extract
-from hush_core.secrets.detectors.credentials import RULES_VERSION, CredentialScanner
+from hush_core.secrets.detectors.credential_scanner import RULES_VERSION, CredentialScanner
 
 CHUNK = 64
 HOST_BYTES = (400, 40_000)

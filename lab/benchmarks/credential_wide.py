@@ -26,7 +26,7 @@ from pathlib import Path
 
 from credential_formats import HUMAN, pattern
 
-from hush_core.secrets.detectors.credentials import CredentialScanner
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 from hush_core.secrets.priors import WEAK_BITS, guess_bits
 
 UUID = "{hex:8}-{hex:4}-4{hex:3}-a{hex:3}-{hex:12}"

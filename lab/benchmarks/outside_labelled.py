@@ -129,7 +129,7 @@ def _said(labels: list[dict], hits: list[bool], others: set, seconds: float) -> 
 
 def reasons(files: dict[str, str], missed: list[dict]) -> dict[str, int]:
     """How many of these labels each filter takes away: of a value that several judge, the first by the alphabet."""
-    from hush_core.secrets.detectors.credentials import CredentialScanner
+    from hush_core.secrets.detectors.credential_scanner import CredentialScanner
     from hush_core.secrets.detectors.why import why
 
     scanner, found = CredentialScanner(), Counter()

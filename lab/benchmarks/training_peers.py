@@ -17,8 +17,9 @@ from torch.func import functional_call, grad, vmap
 from training_shapes import Tokens
 
 from hush_core.training.gradient_scale import GradientScale
-from hush_core.training.module import PlainModule, PrivateModule, Update, make_optimizer
+from hush_core.training.module import PlainModule, PrivateModule
 from hush_core.training.rounds import RoundBatch
+from hush_core.training.update import Update, make_optimizer
 
 Losses = Callable[[nn.Module, Tokens], Tensor]
 NOISE = 1.0

@@ -24,9 +24,9 @@ from hush_core.config import ByteGptModel, LoraConfig
 from hush_core.memory import kept_for_reuse
 from hush_core.training import LanguageModel, SecureGaussian, byte_gpt, clipped_gradient_sum, with_lora
 from hush_core.training.data import MicroBatch, Shown
-from hush_core.training.module import make_optimizer
 from hush_core.training.noise import add_noise, clip_within_grid, grid_step
 from hush_core.training.rounds import fixed_batches
+from hush_core.training.update import make_optimizer
 
 CLIP, SIGMA, MICRO_BATCH = 1.0, 1.0, 32
 PAPER = {"examples": (1.009, 1.056), "plain": (1.06, 1.09)}

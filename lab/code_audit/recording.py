@@ -23,8 +23,8 @@ from hush_core.plan import ProtectionPlan
 from hush_core.training.data import Tokens
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.loop import run_rounds
-from hush_core.training.module import Update, make_optimizer
 from hush_core.training.placement import longest_input
+from hush_core.training.update import Update, make_optimizer
 from lab.code_audit.parts import StepParts
 from lab.code_audit.scripted import ScriptedSampler, WatchedNoise
 

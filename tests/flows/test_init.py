@@ -9,7 +9,7 @@ from jobs import Job, git
 from flows.init import _frequent
 from hush_core.config import load_config, parse_config
 from hush_core.config.first import Candidate, Found, chunk_bytes_for, entry_id, first_config
-from hush_core.secrets.detectors.credentials import CredentialScanner
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def test_the_first_scan_after_it_compiles_nothing(tmp_path):
 
     made = python("-c", "from flows import set_up; set_up.make_empty = lambda: None; print(set_up.set_up())")
     assert {name.rpartition(".")[2] for name in made} == {"hsdb", "vscdb", "json", "words"}
-    scan = "from hush_core.secrets.detectors.credentials import *; from pathlib import Path; "
+    scan = "from hush_core.secrets.detectors.credential_scanner import *; from pathlib import Path; "
     scan += "from hush_core.secrets.detectors.credential_versions import compile_gates; "
     scan += "CredentialScanner(Path('cache/other')).scan(b'key = 1'); compile_gates()"
     assert python("-c", scan) == made

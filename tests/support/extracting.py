@@ -14,7 +14,6 @@ import polars as pl
 
 from hush_core.config import HushConfig, parse_config
 from hush_core.secrets import Extraction
-from tasks.publish_secrets import Found
 
 KEY = b"k" * 32
 ALNUM = string.ascii_letters + string.digits
@@ -85,7 +84,9 @@ def held(
     return {tuple(place): reason for *place, reason in rows}
 
 
-def found_in(result: Extraction, **other: Any) -> Found:
-    """What a report is made of."""
+def found_in(result: Extraction, **other: Any) -> Any:
+    """What a report is made of: the `Found` of tasks.publish_secrets."""
+    from tasks.publish_secrets import Found
+
     tables = {one.name: getattr(result, one.name) for one in fields(Found) if hasattr(result, one.name)}
     return Found(**{"skipped": {}, **tables, **other})

@@ -38,7 +38,7 @@ tracking: {{experiment: job, model: job}}
 COMPILE_RULES = """\
 import sys
 from pathlib import Path
-from hush_core.secrets.detectors.credentials import CredentialScanner
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 CredentialScanner(Path(sys.argv[1])).scan(b"password = 'none'")
 """
 

@@ -112,7 +112,7 @@ def refuted(model_uri):
     import tempfile
 
     from hush_core.auditing.document import AuditDocument
-    from hush_core.certificate.document import files_digest
+    from hush_core.files import files_digest
     from tasks.audit_record import record_audit, signed
     from tasks.runtime.environment import home
     from tasks.runtime.versions import certificate_of, find_version

@@ -13,7 +13,7 @@ from hush_core.config import ByteGptModel
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
 from hush_core.training import PrivateModule, Update, byte_gpt
-from hush_core.training.module import make_optimizer
+from hush_core.training.update import make_optimizer
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
 UNTAGGED = [bytes([110 + i % 3]) * (5 + i % 20) for i in range(30)]

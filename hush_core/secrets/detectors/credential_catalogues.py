@@ -1,13 +1,16 @@
-"""Files that say a program's texts in one language: "Passwort" beside `password` is no password there.
+"""What a file is, by its first lines: settings, code, or a catalogue of a program's texts in one language.
 
-A catalogue (INI, JSON, YAML, properties, gettext, Fluent) is known by its first lines: two thirds of its names have
+"Passwort" beside `password` is no password in a catalogue. One (INI, JSON, YAML, properties, gettext, Fluent) is known by its first lines: two thirds of its names have
 a text, as hardly any settings have, and it holds no code. Only words are taken for texts. So a value with a digit,
 with several hyphens, with capitals inside or of letters at random is still one of a credential.
 """
 
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from hush_core import linear
 from hush_core.secrets.detectors.credential_randomness import looks_made
@@ -66,3 +69,28 @@ def is_catalogue(head: Sequence[bytes]) -> bool:
             continue
         texts += 1
     return several >= LEAST and 3 * texts >= 2 * named and 2 * telling <= several
+
+
+_SETTING = linear.compile(
+    rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?:[^=:\n].*)?|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
+)
+_CODE_LINE = linear.compile(
+    rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$"
+)
+HEAD_BYTES = 16384
+
+
+def head_lines(content: bytes) -> list[bytes]:
+    """The first lines, which show what kind of file it is."""
+    return content[:HEAD_BYTES].split(b"\n")[:60]
+
+
+def settings_like(content: bytes) -> bool:
+    """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
+    lines = head_lines(content)
+    return sum([len(line) <= 400 and _is_setting(line) for line in lines]) >= 0.9 * len(lines)
+
+
+@lru_cache(1 << 12)
+def _is_setting(line: bytes) -> bool:
+    return _SETTING.fullmatch(line) is not None and not _CODE_LINE.match(line)

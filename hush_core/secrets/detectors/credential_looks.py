@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from hush_core import linear
-from hush_core.secrets.detectors.credential_public import is_identifier
+from hush_core.secrets.detectors.credential_public import is_file, is_identifier
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, surprise
 from hush_core.secrets.detectors.credential_words import tells
 from hush_core.secrets.guessing.words import OF_TRADE, word_bits
@@ -152,3 +152,42 @@ def is_chosen(value: bytes) -> bool:
         or is_strong(value)
         or is_passphrase(value)
     )
+
+
+_NAME_LIKE = linear.compile(
+    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
+)
+_NUMBERED = linear.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
+"""A word with a number, or the short form of a public key's fingerprint: no key of a machine."""
+_DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
+_SIGNED = linear.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")
+_LETTERED = linear.compile(rb"[A-Za-z][0-9]+[a-z]")
+"""A digit among letters, as who chooses a password writes one: `tr0ut`."""
+
+
+def _is_numbered(value: bytes) -> bool:
+    """Whether it is two words or more with a dot and a digit: `Olivia.Tommy50`, but no file."""
+    plain = len(value) >= 8 and value.count(b".") == 1 and b":" not in value
+    return plain and bool(_DIGIT.search(value)) and not is_file(value)
+
+
+def may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
+    """Whether a person may have chosen a value that is given to a name, in code or in settings.
+
+    human: the name is one of what people choose, and not of a machine's key.
+    """
+    digit, symbol = bool(_DIGIT.search(value)), bool(_SYMBOL.search(value))
+    if human and (quoted or settings) and (is_strong(value) or is_passphrase(value) or _is_numbered(value)):
+        return True
+    if _NAME_LIKE.fullmatch(value):
+        if human and quoted and len(value) >= 8 and _LETTERED.search(value) and b":" not in value:
+            return True
+        return human and settings and b"." not in value and len(value) >= 6 and quoted | digit
+    if settings and human:
+        return True
+    if not human:
+        long = len(value) >= (8 if settings else 12) and (quoted or settings)
+        return long and digit and surprise(value) >= 5 and not _NUMBERED.fullmatch(value)
+    if quoted:
+        return (digit and len(value) >= 6) or (symbol and len(value) >= (6 if _SIGNED.search(value) else 8))
+    return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None

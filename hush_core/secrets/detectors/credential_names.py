@@ -17,10 +17,12 @@ from hush_core import linear
 from hush_core.secrets.detectors import credential_public as public
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
+from hush_core.secrets.detectors.credential_blocks import in_block, widened
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_randomness import (
     SHA1_DIGITS,
     SHA256_DIGITS,
+    holds_text,
     looks_made,
     says_text,
     stands_alone,
@@ -56,26 +58,6 @@ RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
 _DATA_URI = linear.compile(
     rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~](?:\\?[\"'])?|h1:|urn:uuid:|[?&]v=)\Z"
 )
-_PATH = re.compile(
-    rb"/(?:tmp|etc|usr|var|home|opt|root|srv|run|mnt|dev|proc|bin|s?bin|lib(?:64)?|data|app|Users)/[A-Za-z]"
-)
-_FILE = re.compile(
-    rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b"
-)
-
-
-def is_file(token: bytes) -> bool:
-    """Whether a token ends as names of files and hosts do."""
-    return _FILE.search(token) is not None
-
-
-def is_path(token: bytes) -> bool:
-    """Whether a token begins as a path from the root does, no part of which could be a value: `/tmp/RPM-GPG-KEY-EPEL-7`."""
-    return _PATH.match(token) is not None and not any(
-        looks_made(part) and (part.isalnum() or looks_made(part) == "mixed") for part in token.split(b"/")
-    )
-
-
 _DIGEST_BEHIND = linear.compile(
     rb"\\?[\"'`]?[ \t]*,[ \t]*(?:\w{1,16}[ \t]*[=:][ \t]*)?\\?[\"'`](?i:sha|md)-?[0-9]"
 )
@@ -86,10 +68,6 @@ _IS_KEY = linear.compile(rb"[\"'][ \t]*(?::|=>)")
 _IN_CAMEL_CASE = linear.compile(rb"[a-z]{2,}(?:[A-Z][a-z]+){2,}[A-Z]{0,5}")
 """What follows the key of an object, and how its name looks."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
-_BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
-_BEFORE_LINE, _AFTER_LINE = b" \t\"'`+.&|>#*/", b" \t\"'`+.&|,;)\\\r"
-"""What is around a line of a block that is written as strings, a quote, or a comment."""
-_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
 def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
@@ -167,7 +145,7 @@ def _made_runs(line: bytes) -> Iterator[_Run]:
 _DRAWN = linear.compile(rb"(?:[MmLlHhVvCcSsQqTtAaZz]{0,2}-?[0-9]{1,4}(?:\.[0-9]{1,6})?){4,}[Zz]?")
 """Letters for moves, with their lengths between, as SVG has them."""
 _PUBLIC_BY_ITSELF = (
-    ("the name of a file or a host", lambda token, core: is_file(token)),
+    ("the name of a file or a host", lambda token, core: public.is_file(token)),
     ("a version", lambda token, core: _VERSION.match(core) is not None),
     ("a name in camel case", lambda token, core: public.is_identifier(core) or public.holds_words(core)),
     ("a public key", lambda token, core: public.is_public_key(token)),
@@ -176,7 +154,7 @@ _PUBLIC_BY_ITSELF = (
     ("a placeholder's login", lambda token, core: public.is_placeholder_login(token)),
     ("what separates the parts of a message", lambda token, core: public.is_boundary(token)),
     ("an encoded placeholder", lambda token, core: public.says_placeholder(token)),
-    ("a path", lambda token, core: is_path(token)),
+    ("a path", lambda token, core: public.is_path(token)),
     ("cut short by its writer", lambda token, core: b"..." in token),
     ("a path that is drawn", lambda token, core: _DRAWN.fullmatch(token) is not None),
     ("a domain", lambda token, core: b"xn--" in token),
@@ -248,9 +226,9 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
         return ASSIGNED if assigned else NEARBY, *widened(content, start, end, first, last), False
     if said is False and (made or made_body) != "mixed":
         return rejected("a digest or an id, as a word before it says", token)
-    if (start - first < 24 and _in_block(content, first, last)) or content[start - 1 : start] == b"\\":
+    if (start - first < 24 and in_block(content, first, last)) or content[start - 1 : start] == b"\\":
         return rejected("a line of a block of encoded data", token)
-    if says_text(content[start:end]) or public.holds_text(content[start:end]):
+    if says_text(content[start:end]) or holds_text(content[start:end]):
         return rejected("encoded text", token)
     kind = made_body or made
     if reason := data_here(content, *widened(content, start, end, first, last), first, last, made):
@@ -314,62 +292,3 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
 
 
 _TAG, _OPENS = re.compile(rb"</?[A-Za-z]+>"), re.compile(rb"<[A-Za-z]+>")
-
-
-def _in_block(content: bytes, first: int, last: int) -> bool:
-    """Whether the line is in a block of encoded lines: a certificate, an image, a test's data."""
-    above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
-    below = content[last : last + 120].partition(b"\n")[0]
-    own = _bare(content[first : min(last, first + 512)].rstrip(b"\n"))
-    if _ARMOURED.fullmatch(own) and (_public(_ENDS, below) or (len(own) >= 56 and _public(_BEGINS, above))):
-        return True
-    return any(_BLOCK.match(_bare(line)) for line in (above, below))
-
-
-def _bare(line: bytes) -> bytes:
-    r"""A line of a block without the signs, quotes and escapes around it.
-
-    >>> _bare(b' + "//aGVsbG8\\n" +')
-    b'//aGVsbG8'
-    """
-    start = len(line) - len(line.lstrip(_BEFORE_LINE))
-    while start and not (start < len(line) and line[start] in _BASE64 and line[start - 1] not in _BASE64):
-        start -= 1
-    end = len(line.rstrip(_AFTER_LINE))
-    while line[end - 2 : end] in (b"\\n", b"\\r"):
-        end -= 2
-    return line[start : max(start, end)]
-
-
-def _public(armour: linear.Linear, line: bytes) -> bool:
-    return any(b"PRIVATE" not in kind for kind in armour.findall(line))
-
-
-_BEGINS = linear.compile(rb"-----BEGIN ([A-Z0-9 ]*)")
-_ARMOURED = re.compile(rb"[A-Za-z0-9+/=]+")
-"""A line between them: nothing but base64, all but the last of 56 characters or more."""
-_ENDS = linear.compile(rb"-----END ([A-Z0-9 ]*)")
-
-
-_LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"
-_RIGHT = re.compile(rb"[ \t\r\n\"'`<>,;&()\[\]{}|\\@]")
-_QUOTED = re.compile(rb"[A-Za-z0-9_+/.~=$!|%^*#:@-]{1,512}")
-
-
-def widened(content: bytes, start: int, end: int, first: int, last: int) -> tuple[int, int]:
-    """The value that a random run is part of: all between its quotes, or up to what ends a word."""
-    begin = start
-    while begin > max(first, start - 64) and content[begin - 1] not in _LEFT:
-        begin -= 1
-    furthest = min(last, end + 512)
-    stop = found.start() if (found := _RIGHT.search(content, end, furthest)) else max(end, furthest)
-    quote = max(content.rfind(q, max(first, start - 256), start) for q in (b'"', b"'", b"`"))
-    if quote >= 0:
-        close = content.find(content[quote : quote + 1], end, furthest)
-        inner = content[quote + 1 : close] if close >= 0 else b""
-        near = start - quote < 24 or b"=" not in inner[: start - quote]
-        if inner and near and b"://" not in inner and _QUOTED.fullmatch(inner):
-            return quote + 1, close
-    while stop > end and content[stop - 1] in b".:":
-        stop -= 1
-    return begin, stop

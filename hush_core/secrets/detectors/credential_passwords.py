@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 
 import re2
 
@@ -18,10 +18,11 @@ from hush_core import linear
 from hush_core.secrets.detectors import credential_public as public
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
+from hush_core.secrets.detectors.credential_catalogues import settings_like
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL, LOCAL_NAMES
-from hush_core.secrets.detectors.credential_looks import is_passphrase, is_strong
-from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
-from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.detectors.credential_looks import may_be_password
+from hush_core.secrets.detectors.credential_names import RUN
+from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.detectors.credential_words import PASS_ENDS, names_a_digest, names_a_page, words
 from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
@@ -96,28 +97,17 @@ _ALGORITHM = linear.compile(
 """A name as SSH has for kinds of keys and ciphers, under `keys`."""
 _VARIABLE = linear.compile(rb"[A-Z]{3,}[0-9]?(?:_[A-Z0-9]{1,4})*(?:_[A-Z]{2,})+")
 _CLOSED = linear.compile(rb"[\"'`\]\)}]+\Z")
-_NAME_LIKE = linear.compile(
-    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
-)
-_DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
-
-
-_NUMBERED = linear.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
-"""A word with a number, or the short form of a public key's fingerprint: no key of a machine."""
+_DIGIT = re.compile(rb"[0-9]")
 _WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
 _DOTTED = linear.compile(rb"[ \t]*[\w-]+\.[\w.-]*\Z")
 """A name in parts, as messages have: `=` without blanks gives other names one value, as in `PGPASSWORD=x psql`."""
 _SENTENCE = re.compile(rb"[ \t]{1,2}(?![A-Za-z][\w.-]{0,40}[ \t]?[=:])(?:[A-Za-z\x80-\xff(]|\\u)")
 """What continues after the word is a message, in whatever language, and not one value; not so where the next word is
 a name that is given a value, too."""
-
-
 _PLAINLY = re.compile(
     rb"(?i)(?:^|[^A-Za-z]|(?:db|database|admin|root|user|my|smtp|mail|ftp|ssh|sql|pg|postgres|redis|store|key|set|account|service))(?:pass(?:word|wd|phrase)|pwd)[\"'`\]\)}\\]{0,4}\Z"
 )
 """Names that say nothing but that a password follows: in code, too, a word in quotes is one then."""
-
-
 _GOES_ON = linear.compile(rb"[\"'`][ \t]+[A-Za-z]")
 _ASCII = re.compile(rb"[!-~]")
 _ONE_WORD = re.compile(rb"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)*")
@@ -175,7 +165,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
             rejected(reason, value)
             continue
         if looks_made(value) and RUN.fullmatch(value):
-            if is_file(value) or is_path(value) or public.says_placeholder(value):
+            if public.is_file(value) or public.is_path(value) or public.says_placeholder(value):
                 rejected("a file, a path or an encoded placeholder", value)
                 continue
             yield ASSIGNED, start, end, False, False
@@ -191,7 +181,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
         sign = line[match.end(2) : start].strip(b" \t\"'`")
         reason = _no_password(match, value, human=human, quoted=quoted)
         reason = reason or _no_setting(line, match, sign, quoted=quoted)
-        may_be = partial(_may_be_password, value, human=human, quoted=quoted)
+        may_be = partial(may_be_password, value, human=human, quoted=quoted)
         if not reason and (len(set(value)) < 4 or not may_be(settings=True)):
             reason = "a word or a name, which a password under this name would not be"
         if reason:
@@ -305,59 +295,3 @@ def _named(line: bytes) -> Iterator[linear.Match]:
                 named = _AT.match(match[group])  # `"key": "password", "value": …`
                 at = match.start(group) if named else match.end()
                 yield match
-
-
-_SIGNED = linear.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")
-_LETTERED = linear.compile(rb"[A-Za-z][0-9]+[a-z]")
-"""A digit among letters, as who chooses a password writes one: `tr0ut`."""
-
-
-def _is_numbered(value: bytes) -> bool:
-    """Whether it is two words or more with a dot and a digit: `Olivia.Tommy50`, but no file."""
-    plain = len(value) >= 8 and value.count(b".") == 1 and b":" not in value
-    return plain and bool(_DIGIT.search(value)) and not is_file(value)
-
-
-def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
-    digit, symbol = bool(_DIGIT.search(value)), bool(_SYMBOL.search(value))
-    if human and (quoted or settings) and (is_strong(value) or is_passphrase(value) or _is_numbered(value)):
-        return True
-    if _NAME_LIKE.fullmatch(value):
-        if human and quoted and len(value) >= 8 and _LETTERED.search(value) and b":" not in value:
-            return True
-        return human and settings and b"." not in value and len(value) >= 6 and quoted | digit
-    if settings and human:
-        return True
-    if not human:
-        long = len(value) >= (8 if settings else 12) and (quoted or settings)
-        return long and digit and surprise(value) >= 5 and not _NUMBERED.fullmatch(value)
-    if quoted:
-        return (digit and len(value) >= 6) or (symbol and len(value) >= (6 if _SIGNED.search(value) else 8))
-    return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None
-
-
-_SETTING = linear.compile(
-    rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?:[^=:\n].*)?|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
-)
-_CODE = linear.compile(
-    rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$"
-)
-
-
-HEAD_BYTES = 16384
-
-
-def head_lines(content: bytes) -> list[bytes]:
-    """The first lines, which show what kind of file it is."""
-    return content[:HEAD_BYTES].split(b"\n")[:60]
-
-
-def settings_like(content: bytes) -> bool:
-    """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
-    lines = head_lines(content)
-    return sum([len(line) <= 400 and _is_setting(line) for line in lines]) >= 0.9 * len(lines)
-
-
-@lru_cache(1 << 12)
-def _is_setting(line: bytes) -> bool:
-    return _SETTING.fullmatch(line) is not None and not _CODE.match(line)

@@ -76,12 +76,7 @@ _PLACEHOLDER = linear.compile(
     rb"(?:%(gap)b(?:here|value|string))?)[\]>)}_*]{0,2}" % {b"gap": rb"(?:[ _.-]|%20|\+)"}
 )
 MAX_PLACEHOLDER = 64
-MIN_TEXT, TEXT_SURPRISE = 12, 5.2
-"""Readable characters in a row, which random bytes show in one of 500 values of 300 bytes. They are distinguished from
-random ones by bits a character under the model of what people write."""
-_READABLE = re.compile(rb"[ -~]{%d,}" % MIN_TEXT)
 _LOGIN = re.compile(rb"(?:[A-Za-z0-9+/]{4}){2,}(?:[A-Za-z0-9+/]{2,3}={0,2})?")
-_BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
 
 
 def is_identifier(token: bytes) -> bool:
@@ -262,20 +257,6 @@ _SAMPLES = tuple(
 )
 
 
-def holds_text(token: bytes) -> bool:
-    """Whether base64 holds readable text somewhere: a serialised object, a certificate, a descriptor.
-
-    >>> import base64
-    >>> holds_text(base64.b64encode(bytes([10, 25]) + b"google/protobuf/any.proto" + bytes([18, 15, 200, 255] * 3)))
-    True
-    """
-    plain = token.translate(bytes.maketrans(b"-_", b"+/")).rstrip(b"=")
-    if not _BASE64.fullmatch(plain):
-        return False
-    decoded = [base64.b64decode(part[: len(part) - len(part) % 4]) for part in (plain[n:] for n in range(4))]
-    return any(surprise(run) < TEXT_SURPRISE for text in decoded for run in _READABLE.findall(text))
-
-
 def is_everybodys(value: bytes) -> bool:
     """Whether a value is an example of a documentation or a standard: nothing is lost where it comes out."""
     if is_sample_token(value):
@@ -283,25 +264,21 @@ def is_everybodys(value: bytes) -> bool:
     return 12 <= len(value) <= 8192 and is_published(value.decode("utf-8", "replace"))
 
 
-_CODE = linear.compile(
-    rb"GHSA(?:-[2-9cfghjmp-rv-x]{4}){3}|\*?u?int(?:8|16|32|64)|\*(?:string|bool|byte)|-?0x[0-9A-Fa-f]{1,8}"
-    rb"|&[a-z]\w*\.[A-Z][a-z]+[A-Z_]\w*|[&*]{1,2}[a-z]\w*(?:\.[A-Z]\w*){1,3}(?:\{\}?,?|,)|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z]{2,}(?:_[A-Z0-9]+)*_[A-Z]{2,}=|[A-Z]{4,}=[0-9]"
-    rb"|\$[A-Z_]+/[\w./:-]+|&[a-z_]+[0-9]?/[0-9]|&[a-z]\w*\.[a-z]+(?:_[a-z]+)+|(?:[a-z]+/)+[a-z]+_[a-z_]+|[a-z]{3,}#[a-z]+(?:_[a-z]+)+|!{3}SET|\$encrypted\$[A-Z0-9$]*"
-    rb"|(?:\{[A-Za-z_. ]+\}[:@/._-]?){2,}|\{\.\w+[\[.].*|.*\[(?:a-z|A-Z)(?:A-Z|0-9|_)*\].*|[\w.-]*%~[0-9]"
-    rb"|[A-Z]\w+\.\w+(?:/\w+)+@[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-preview)?"
-    rb"|[\w.-]+(?:\$[0-9]|%\w+%|%~[0-9])[\w.-]*\.(?:zip|log|t?gz|bz2|xz|7z|tar|deb|rpm|dmg|msi|exe)"
-    rb"|#[a-z-]*(?:pass(?:word)?|pwd|token|secret|key)|#(?:[0-9a-f]{6}|[0-9A-F]{6})|[A-Za-z]{6,}\[[a-z]{3,}=[a-z]{3,}\]?|%0\*d[\w.]*"
-    rb"|\$[A-Z]+(?:_[A-Z]+)+(?:\$\w+)+|[a-z]{3,}\w*\$[0-9]+\.[a-z]{3,}\w*|[A-Z][a-z]{2,}\w*[A-Z][a-z]{2,}\w*#[a-z]{3,}[A-Z][a-z]{2,}\w*|X(?:-[A-Z][A-Za-z]*[0-9]{0,3}){2,}"
-    rb"|(?:/{1,2}[a-z][a-z0-9-]{1,23}){3,}/?"
+_PATH = re.compile(
+    rb"/(?:tmp|etc|usr|var|home|opt|root|srv|run|mnt|dev|proc|bin|s?bin|lib(?:64)?|data|app|Users)/[A-Za-z]"
+)
+_FILE = re.compile(
+    rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b"
 )
 
 
-def is_code(value: bytes) -> bool:
-    """Whether a whole value is code: a type, a member, a number, a variable, a route, a pattern, an archive, a template,
-    a selector, a colour, the name of a header. The id of an advisory is taken for such, and a placeholder in
-    exclamation marks.
+def is_file(token: bytes) -> bool:
+    """Whether a token ends as names of files and hosts do."""
+    return _FILE.search(token) is not None
 
-    >>> is_code(b"&corev1.Secret{"), is_code(b"$TEMP_DIR/file"), is_code(b"!!!Kettle9")
-    (True, True, False)
-    """
-    return _CODE.fullmatch(value) is not None
+
+def is_path(token: bytes) -> bool:
+    """Whether a token begins as a path from the root does, no part of which could be a value: `/tmp/RPM-GPG-KEY-EPEL-7`."""
+    return _PATH.match(token) is not None and not any(
+        looks_made(part) and (part.isalnum() or looks_made(part) == "mixed") for part in token.split(b"/")
+    )

@@ -233,3 +233,24 @@ def stands_alone(
 
 MIN_HEX, SHA1_DIGITS, SHA256_DIGITS, MIN_PLAIN = 32, 40, 64, 20
 _GIVEN = linear.compile(rb"[ \t-]*(?:export )?[A-Za-z0-9_.-]{1,40}[ \t]*[:=][ \t]*")
+
+
+MIN_TEXT, TEXT_SURPRISE = 12, 5.2
+"""Readable characters in a row, which random bytes show in one of 500 values of 300 bytes. They are distinguished
+from random ones by bits a character under the model of what people write."""
+_READABLE = re.compile(rb"[ -~]{%d,}" % MIN_TEXT)
+_LONG_BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
+
+
+def holds_text(token: bytes) -> bool:
+    """Whether base64 holds readable text somewhere: a serialised object, a certificate, a descriptor.
+
+    >>> import base64
+    >>> holds_text(base64.b64encode(bytes([10, 25]) + b"google/protobuf/any.proto" + bytes([18, 15, 200, 255] * 3)))
+    True
+    """
+    plain = token.translate(bytes.maketrans(b"-_", b"+/")).rstrip(b"=")
+    if not _LONG_BASE64.fullmatch(plain):
+        return False
+    decoded = [a2b_base64(part[: len(part) - len(part) % 4]) for part in (plain[n:] for n in range(4))]
+    return any(surprise(run) < TEXT_SURPRISE for text in decoded for run in _READABLE.findall(text))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hush_core import linear
-from hush_core.secrets.detectors.credential_public import is_code, is_everybodys, is_identifier
+from hush_core.secrets.detectors.credential_public import is_everybodys, is_identifier
 from hush_core.secrets.detectors.credential_values import Detection
 from hush_core.secrets.detectors.credential_words import PASS_ENDS, tells, words
 from hush_core.secrets.priors import RANDOM_TOKEN
@@ -150,3 +150,27 @@ def _says_its_name(value: bytes, before: bytes) -> bool:
         return True
     label = {word for word in own[1].split(b" ") if len(word) > 3 and not any(map(tells, words(word)))}
     return b" " in own[1] and _PLAIN.fullmatch(value) is not None and not label.isdisjoint(value.split(b" "))
+
+
+_CODE = linear.compile(
+    rb"GHSA(?:-[2-9cfghjmp-rv-x]{4}){3}|\*?u?int(?:8|16|32|64)|\*(?:string|bool|byte)|-?0x[0-9A-Fa-f]{1,8}"
+    rb"|&[a-z]\w*\.[A-Z][a-z]+[A-Z_]\w*|[&*]{1,2}[a-z]\w*(?:\.[A-Z]\w*){1,3}(?:\{\}?,?|,)|!?[A-Za-z_]\w*\?\.[A-Za-z_]\w*|[A-Z]{2,}(?:_[A-Z0-9]+)*_[A-Z]{2,}=|[A-Z]{4,}=[0-9]"
+    rb"|\$[A-Z_]+/[\w./:-]+|&[a-z_]+[0-9]?/[0-9]|&[a-z]\w*\.[a-z]+(?:_[a-z]+)+|(?:[a-z]+/)+[a-z]+_[a-z_]+|[a-z]{3,}#[a-z]+(?:_[a-z]+)+|!{3}SET|\$encrypted\$[A-Z0-9$]*"
+    rb"|(?:\{[A-Za-z_. ]+\}[:@/._-]?){2,}|\{\.\w+[\[.].*|.*\[(?:a-z|A-Z)(?:A-Z|0-9|_)*\].*|[\w.-]*%~[0-9]"
+    rb"|[A-Z]\w+\.\w+(?:/\w+)+@[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-preview)?"
+    rb"|[\w.-]+(?:\$[0-9]|%\w+%|%~[0-9])[\w.-]*\.(?:zip|log|t?gz|bz2|xz|7z|tar|deb|rpm|dmg|msi|exe)"
+    rb"|#[a-z-]*(?:pass(?:word)?|pwd|token|secret|key)|#(?:[0-9a-f]{6}|[0-9A-F]{6})|[A-Za-z]{6,}\[[a-z]{3,}=[a-z]{3,}\]?|%0\*d[\w.]*"
+    rb"|\$[A-Z]+(?:_[A-Z]+)+(?:\$\w+)+|[a-z]{3,}\w*\$[0-9]+\.[a-z]{3,}\w*|[A-Z][a-z]{2,}\w*[A-Z][a-z]{2,}\w*#[a-z]{3,}[A-Z][a-z]{2,}\w*|X(?:-[A-Z][A-Za-z]*[0-9]{0,3}){2,}"
+    rb"|(?:/{1,2}[a-z][a-z0-9-]{1,23}){3,}/?"
+)
+
+
+def is_code(value: bytes) -> bool:
+    """Whether a whole value is code: a type, a member, a number, a variable, a route, a pattern, an archive, a template,
+    a selector, a colour, the name of a header. The id of an advisory is taken for such, and a placeholder in
+    exclamation marks.
+
+    >>> is_code(b"&corev1.Secret{"), is_code(b"$TEMP_DIR/file"), is_code(b"!!!Kettle9")
+    (True, True, False)
+    """
+    return _CODE.fullmatch(value) is not None

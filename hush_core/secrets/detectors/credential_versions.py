@@ -32,11 +32,15 @@ from functools import cache
 from hush_core.corpus.changes import Change, Range, around, changed, moved
 from hush_core.secrets.detectors import credential_joints, deadline
 from hush_core.secrets.detectors import credential_rules as rules
-from hush_core.secrets.detectors.credential_catalogues import is_catalogue
+from hush_core.secrets.detectors.credential_catalogues import (
+    HEAD_BYTES,
+    head_lines,
+    is_catalogue,
+    settings_like,
+)
 from hush_core.secrets.detectors.credential_columns import heads
 from hush_core.secrets.detectors.credential_files import in_files, lined_files
 from hush_core.secrets.detectors.credential_joined import WINDOW
-from hush_core.secrets.detectors.credential_passwords import HEAD_BYTES, head_lines, settings_like
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.matcher import Matcher
 

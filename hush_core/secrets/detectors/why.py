@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hush_core.secrets.detectors import by_line, credential_names
-from hush_core.secrets.detectors.credentials import CredentialScanner
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 from hush_core.secrets.detectors.rejected import noted
 from hush_core.secrets.priors import WEAK_BITS, guess_bits, published_bits
 

@@ -39,10 +39,9 @@ class SearchTerm:
     """One value to search for.
 
     `any_case`: ASCII letters match in either case. `apart`: it counts only if it is no part of a longer word or
-    number. `fragments`: parts that give the value away by themselves
-    (the lines of a private key). `ends`: parts that do not (its first line, which keys share, and a short last
-    one), but belong to the value next to a fragment. `reason`: of an edge where the value is as written;
-    "propagated:raw" if empty.
+    number. `fragments`: parts that give the value away by themselves (the lines of a private key). `ends`: parts
+    that do not (its first line, which keys share, and a short last one), but belong to it next to a fragment.
+    `reason`: of an edge where the value is as written; "propagated:raw" if empty.
     """
 
     value: bytes = field(repr=False)
@@ -111,7 +110,7 @@ class ValueSearch:
 
     def find(self, content: bytes) -> Iterator[Hit]:
         """Every hit in one whole file, in no particular order; of those at one place the nearest to the content."""
-        yield from self._find(layers(content))
+        return self._find(layers(content))
 
     __call__ = find
     """For `scans.looked_at`."""
@@ -124,9 +123,9 @@ class ValueSearch:
         self, contents: Sequence[bytes], before: Sequence[int | None] = ()
     ) -> list[tuple[list[Hit], bool]]:
         """What `find` finds in each, and whether a version after it is to be searched as a whole, too: where a text
-        in it is quoted-printable, or it took too long. Small ones are looked at
-        together: one long text takes a third of the time that many short ones take, and nothing is found that
-        begins in one and ends in another. `before`: the place in `contents` of the version before each."""
+        in it is quoted-printable, or it took too long. Small ones are looked at together: one long text takes a
+        third of the time that many short ones take, and nothing is found that begins in one and ends in another.
+        `before`: the place in `contents` of the version before each."""
         found: list[tuple[list[Hit], bool]] = [([], False) for _ in contents]
         alone: list[int] = []
         for numbers in _together(contents):
@@ -155,9 +154,7 @@ class ValueSearch:
     def in_time(self, content: bytes, before: Sequence[Hit] = ()) -> tuple[list[Hit], bool]:
         """As `searched` of one; where it takes longer than `deadline` allows, one hit TOO_SLOW. `before`: what is
         in the version before it."""
-        mail: list[None] = []
-        cut: list[Hit] = []
-        whole = Hit(-1, 0, len(content), CUT)
+        mail, cut, whole = [], [], Hit(-1, 0, len(content), CUT)
         try:
             with deadline.limited(len(content), deadline.AGAIN if is_slow(before) else 1.0):
                 texts = layers(content, cut=lambda: cut.append(whole), mail=lambda: mail.append(None))

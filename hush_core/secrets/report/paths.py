@@ -11,8 +11,8 @@ import re
 import polars as pl
 
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 from hush_core.secrets.detectors.credential_values import Values
-from hush_core.secrets.detectors.credentials import CredentialScanner
 from hush_core.secrets.priors import WEAK_BITS, surface_bits
 
 _LONG = re.compile(r"[A-Za-z0-9_+=~.-]{16,}")

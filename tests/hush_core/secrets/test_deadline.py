@@ -10,7 +10,8 @@ from hush_core.corpus import PLACEHOLDER
 from hush_core.secrets import extract, fingerprints
 from hush_core.secrets.detectors import credential_rules, deadline
 from hush_core.secrets.detectors.base import DetectedSecret
-from hush_core.secrets.detectors.credentials import CredentialScanner, _Look
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
+from hush_core.secrets.detectors.credentials import _Look
 from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.propagation import decoding, value_search
 from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch

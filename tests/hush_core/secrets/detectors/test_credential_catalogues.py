@@ -3,7 +3,7 @@
 import pytest
 
 from hush_core.secrets.detectors import credentials
-from hush_core.secrets.detectors.credentials import CredentialScanner
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 from hush_core.secrets.detectors.rejected import noted
 
 SAID = {

@@ -12,9 +12,9 @@ import pytest
 from hush_core.secrets.detectors.credential_files import ENCODED_PASSWORD, FILE_PASSWORD
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_rules import all_findings, own_findings
-from hush_core.secrets.detectors.credential_values import Values, readings
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
+from hush_core.secrets.detectors.credential_values import Detection, Values, readings
 from hush_core.secrets.detectors.credential_words import tells, verdict, words
-from hush_core.secrets.detectors.credentials import CredentialScanner, Detection
 from hush_core.secrets.priors import ASSIGNED, PASSWORD_BITS, RANDOM_TOKEN, WEAK_BITS, guess_bits
 
 ALNUM = string.ascii_letters + string.digits

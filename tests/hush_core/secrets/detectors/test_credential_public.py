@@ -13,13 +13,9 @@ import string
 import pytest
 
 from hush_core.secrets.detectors import credential_names, credential_unnamed, credentials
-from hush_core.secrets.detectors.credential_public import (
-    holds_text,
-    is_everybodys,
-    is_identifier,
-    is_placeholder,
-)
-from hush_core.secrets.detectors.credentials import CredentialScanner
+from hush_core.secrets.detectors.credential_public import is_everybodys, is_identifier, is_placeholder
+from hush_core.secrets.detectors.credential_randomness import holds_text
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 
 RANDOM = "x7Gq0TzLw4RbN9vKpY2cQm8sXa1d"
 HEX = "3b7c91e0d5a24f68b1c7d9e2f4a60835c1e7b924"

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples, some
 
-from hush_core.secrets.detectors import credential_passwords, credential_rules, credentials
+from hush_core.secrets.detectors import credential_passwords, credential_rules, credential_scanner
 from hush_core.secrets.detectors.credential_joined import Joined, whole_values
 from hush_core.secrets.detectors.credential_rules import own_findings
+from hush_core.secrets.detectors.credential_scanner import CredentialScanner
 from hush_core.secrets.detectors.credential_values import (
     PRIVATE_KEY,
     Detection,
@@ -22,7 +23,6 @@ from hush_core.secrets.detectors.credential_values import (
     key_body,
     key_lines,
 )
-from hush_core.secrets.detectors.credentials import CredentialScanner
 from hush_core.secrets.priors import (
     ASSIGNED,
     ASSIGNED_PASSWORD,
@@ -317,11 +317,11 @@ def test_compiled_rules_are_kept_in_a_private_folder_and_find_the_same(
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     written, said = set(), []
     for home in ("one", "other" if shared else "one"):
-        monkeypatch.setattr(credentials, "_COMPILED", [])
+        monkeypatch.setattr(credential_scanner, "_COMPILED", [])
         asked = CredentialScanner(tmp_path / home, lambda *at: said.append(at))
         assert asked.scan(text) == scanner.scan(text)
         (kept,) = cache.glob("hush/rules-*/*.vscdb") if shared else (tmp_path / home / "rules").iterdir()
         written.add(kept.stat().st_mtime_ns)
     assert len(written) == 1
-    assert said == [(credentials.COMPILE, 0, 1), (credentials.COMPILE, 1, 1)], "the wait is announced, once"
+    assert said == [(credential_scanner.COMPILE, done, 1) for done in (0, 1)], "the wait is announced, once"
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
