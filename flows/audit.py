@@ -23,10 +23,9 @@ from flows.review import check_registered
 from hush_core import figures
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument
 from hush_core.certificate import Certificate
-from hush_core.certificate.document import files_digest
 from hush_core.config import load_config
 from hush_core.errors import InputError, VerificationError
-from hush_core.files import file_sha256
+from hush_core.files import file_sha256, files_digest
 from tasks.audit import (
     AuditInputs,
     Losses,

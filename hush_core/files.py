@@ -6,11 +6,12 @@ the folder, so neither a kill nor a power cut leaves half a file.
 
 import contextlib
 import hashlib
+import json
 import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -108,3 +109,14 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file's content, hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_digest(model_files: Mapping[str, str]) -> str:
+    """SHA-256 over names and hashes of a model's files: the same for every certificate of the model."""
+    return hashlib.sha256(json.dumps(dict(model_files), sort_keys=True).encode()).hexdigest()
+
+
+def hash_directory(directory: Path) -> dict[str, str]:
+    """Relative path → SHA-256 of every file below `directory`, sorted."""
+    files = sorted(p for p in directory.rglob("*") if p.is_file())
+    return {p.relative_to(directory).as_posix(): file_sha256(p) for p in files}

@@ -14,9 +14,9 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
-from hush_core.certificate.document import files_digest
 from hush_core.certificate.older import OlderCertificate, counted_runs
 from hush_core.errors import VerificationError
+from hush_core.files import files_digest
 from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on, whose_releases
 from tasks.runtime import approvals
 from tasks.runtime.decisions import decide

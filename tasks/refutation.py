@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hush_core.certificate import Certificate, read_certificate, read_tables
-from hush_core.certificate.document import files_digest, hash_directory
 from hush_core.errors import VerificationError
-from hush_core.files import private_folder, write_whole
+from hush_core.files import files_digest, hash_directory, private_folder, write_whole
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, open_store
 

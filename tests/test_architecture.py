@@ -223,6 +223,16 @@ def test_no_function_has_more_than_ten_arguments_or_sixty_lines():
     assert not large
 
 
+def test_no_file_of_the_product_has_more_than_three_hundred_lines():
+    long = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("hush_core", "tasks", "flows", "hush")
+        for path in files(folder)
+        if len(path.read_text().splitlines()) > 300
+    }
+    assert not long
+
+
 def test_the_second_route_stands_alone():
     """What re-checks the bounds may share no code with what makes them: a mistake in one would pass in both."""
     foreign = {

@@ -9,7 +9,8 @@ from prefect.context import FlowRunContext
 from flows.remedies import hopeless
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_report import Report, SecretRow, redacted_row
-from flows.reports.job_screen import noise_in_words, rounds_in_words, runs_so_far_in_words, telling_rows
+from flows.reports.job_screen import noise_in_words, rounds_in_words, runs_so_far_in_words
+from flows.reports.job_table import telling_rows
 from flows.reports.verification import cell
 from hush_core.figures import short_name
 from tasks.description import runs_in_words

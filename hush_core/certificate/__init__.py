@@ -10,7 +10,6 @@ from hush_core.certificate.document import (
     Audit,
     Certificate,
     Facts,
-    hash_directory,
     read_certificate,
     read_tables,
 )
@@ -18,6 +17,7 @@ from hush_core.certificate.other_priors import bounds_at, own_bounds, own_redact
 from hush_core.certificate.privacy import PrivacyReport, privacy_report
 from hush_core.certificate.verify import Verification, check_files, verify_certificate
 from hush_core.certificate.write import write_certificate
+from hush_core.files import hash_directory
 
 __all__ = [
     "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "bounds_at", "carried_on", "check_chain",

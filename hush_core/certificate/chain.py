@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from hush_core.certificate.document import Certificate, files_digest
+from hush_core.certificate.document import Certificate
 from hush_core.certificate.verify import Verification
 from hush_core.errors import VerificationError
+from hush_core.files import files_digest
 
 _MOST = 5
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -17,7 +16,6 @@ from hush_core.certificate.mechanism import MechanismFacts
 from hush_core.certificate.redaction import REDACTED, REDACTION_PROMISE, RedactionFacts
 from hush_core.config import Capacities, Method
 from hush_core.errors import OlderSchema, VerificationError
-from hush_core.files import file_sha256
 from hush_core.weights import sampling_rates
 from hush_core.weights.roles import WithoutSecret
 
@@ -295,14 +293,3 @@ def _check_version(path: Path, data: bytes) -> None:
 def read_tables(directory: Path) -> dict[str, pl.DataFrame]:
     """The tables by file name, unchecked; `verify_certificate` checks them."""
     return {name: pl.read_parquet(directory / name) for name in TABLES}
-
-
-def files_digest(model_files: Mapping[str, str]) -> str:
-    """SHA-256 over names and hashes of a model's files: the same for every certificate of the model."""
-    return hashlib.sha256(json.dumps(dict(model_files), sort_keys=True).encode()).hexdigest()
-
-
-def hash_directory(directory: Path) -> dict[str, str]:
-    """Relative path → SHA-256 of every file below `directory`, sorted."""
-    files = sorted(p for p in directory.rglob("*") if p.is_file())
-    return {p.relative_to(directory).as_posix(): file_sha256(p) for p in files}

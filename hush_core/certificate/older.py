@@ -15,9 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from hush_core.certificate.document import DOCUMENT, OLDER, hash_directory
+from hush_core.certificate.document import DOCUMENT, OLDER
 from hush_core.errors import VerificationError
-from hush_core.files import file_sha256
+from hush_core.files import file_sha256, hash_directory
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 """Of a table: a plain name that every file system takes, and no path."""

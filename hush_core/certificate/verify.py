@@ -17,7 +17,6 @@ from hush_core.certificate.document import (
     TABLES,
     Certificate,
     Facts,
-    hash_directory,
     read_certificate,
     read_tables,
 )
@@ -37,7 +36,7 @@ from hush_core.certificate.recheck import (
 from hush_core.certificate.released import all_runs_again, bounds_again, curves_again, earlier_of
 from hush_core.certificate.tables import check_tables
 from hush_core.errors import HushError, VerificationError
-from hush_core.files import file_sha256
+from hush_core.files import file_sha256, hash_directory
 from hush_core.progress import Progress
 
 

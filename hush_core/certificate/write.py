@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory
+from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts
 from hush_core.certificate.redaction import REDACTED, redacted_table
 from hush_core.certificate.released import all_runs_again, curves_again
 from hush_core.errors import CertificationError
-from hush_core.files import file_sha256, put_in_place, sync
+from hush_core.files import file_sha256, hash_directory, put_in_place, sync
 from hush_core.history import Earlier
 from hush_core.mechanisms.unit_pools import without_reasons
 from hush_core.weights.roles import CERTIFIED, PLAIN, assign_roles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -33,8 +34,7 @@ class HushConfig(Section):
     version: Literal[1]
     """Version of this format."""
     repos: tuple[RepositoryOrPath, ...] = ()
-    """Git repositories to read, each a mapping or its path alone. At least one entry here or under `tables`.
-    """
+    """Git repositories to read, each a mapping or its path alone. At least one entry here or under `tables`."""
     tables: tuple[Table, ...] = ()
     """Text tables to read."""
     levels: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
@@ -78,30 +78,27 @@ class HushConfig(Section):
     @field_validator("secrets")
     @classmethod
     def _unique(cls, secrets: tuple[SecretEntry, ...]) -> tuple[SecretEntry, ...]:
-        seen: set[str] = set()
-        for secret in secrets:
-            if secret.id in seen:
-                raise ValueError(f"two secrets are called {secret.id!r}; give each an id of its own")
-            seen.add(secret.id)
+        for name, times in Counter(secret.id for secret in secrets).items():
+            if times > 1:
+                raise ValueError(f"two secrets are called {name!r}; give each an id of its own")
         return secrets
 
     def conflicts(self) -> Iterator[str]:
         if not self.repos and not self.tables:
             yield "no source of text; give at least one entry under `repos` or `tables`"
         yield from self._mechanism_conflicts()
-        if self.train.start == "champion" and self.promise is None:
-            yield (
-                "train.start: champion: the champion's releases are in the new model, so only a promise of several "
-                "runs bounds it; give promise.runs"
-            )
         if self.train.start == "champion":
-            for secret in self.secrets:
-                if secret.protect == "redact":
-                    yield (
-                        f"secrets.{secret.id}: protect: redact promises that no copy was trained on, and nothing "
-                        "shows that of the model from which train.start: champion continues; protect it by noise, "
-                        "or start from the public model"
-                    )
+            if self.promise is None:
+                yield (
+                    "train.start: champion: the champion's releases are in the new model, so only a promise of "
+                    "several runs bounds it; give promise.runs"
+                )
+            for secret in (one for one in self.secrets if one.protect == "redact"):
+                yield (
+                    f"secrets.{secret.id}: protect: redact promises that no copy was trained on, and nothing shows "
+                    "that of the model from which train.start: champion continues; protect it by noise, or start "
+                    "from the public model"
+                )
         several = not isinstance(self.train.learning_rate, float)
         plain = self.without_secret == "plain"
         if self.train.untagged_batch and not plain:
@@ -133,13 +130,13 @@ class HushConfig(Section):
                     "name one of `tables`, or leave `table` out for all of them"
                 )
             try:
-                posterior, prior = self.posterior(secret), self.prior(secret)
+                target, prior = self.posterior(secret), self.prior(secret)
             except ValueError as error:
                 yield str(error)
                 continue
-            if posterior <= prior:
+            if target <= prior:
                 yield (
-                    f"secrets.{secret.id}: target r = {posterior:g} is not above the prior p = {prior:g}; "
+                    f"secrets.{secret.id}: target r = {target:g} is not above the prior p = {prior:g}; "
                     "raise the level, or prior_cap_bits or the declared bits if they are what makes p so large"
                 )
 
@@ -147,9 +144,8 @@ class HushConfig(Section):
         """Keys that the mechanism has no use for, and what it cannot promise."""
         kind = self.mechanism.kind
         if kind != "hush":
-            for key in sorted(
-                {"capacities", "c", "noise_multiplier", "objective"} & self.weights.model_fields_set
-            ):
+            solved = {"capacities", "c", "noise_multiplier", "objective"}
+            for key in sorted(solved & self.weights.model_fields_set):
                 yield (
                     f"weights.{key}: mechanism {kind} solves no program for weights; leave it out, or take "
                     "mechanism hush"
@@ -159,8 +155,8 @@ class HushConfig(Section):
                 f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on without; "
                 "leave it out"
             )
-        cut_anew = getattr(self.mechanism, "select", None) == "chunks"
-        if cut_anew and any(table.loss_on == "completions" for table in self.tables):
+        cut = getattr(self.mechanism, "select", None) == "chunks"
+        if cut and any(table.loss_on == "completions" for table in self.tables):
             yield (
                 "mechanism.select: chunks cuts a unit's text at new places, and loses which of it is a completion; "
                 "take another selection, or loss_on: all"
@@ -238,20 +234,16 @@ class HushConfig(Section):
 
     def posterior(self, secret: SecretEntry) -> float:
         """The target r_j of a secret of this config."""
-        if isinstance(secret.level, str):
-            try:
-                return self.levels[secret.level]
-            except KeyError:
-                known = ", ".join(sorted(self.levels))
-                hint = (
-                    f"known: {known}" if known else f"there are none: add levels: {{{secret.level}: 1.0e-4}}"
-                )
-                raise ValueError(
-                    f"secrets.{secret.id}.level: no such level under `levels` ({hint})"
-                ) from None
-        if not 1e-30 <= secret.level < 1:
-            raise ValueError(f"secrets.{secret.id}.level: a posterior lies strictly between 0 and 1")
-        return float(secret.level)
+        level, where = secret.level, f"secrets.{secret.id}.level"
+        if isinstance(level, str):
+            if level in self.levels:
+                return self.levels[level]
+            known = ", ".join(sorted(self.levels))
+            hint = f"known: {known}" if known else f"there are none: add levels: {{{level}: 1.0e-4}}"
+            raise ValueError(f"{where}: no such level under `levels` ({hint})")
+        if not 1e-30 <= level < 1:
+            raise ValueError(f"{where}: a posterior lies strictly between 0 and 1")
+        return float(level)
 
     @property
     def runs(self) -> int:

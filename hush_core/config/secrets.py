@@ -35,8 +35,7 @@ class SecretEntry(Section):
     kind: str
     """How the secret's examples are found. Installed packages may add kinds."""
     level: Level = 1e-3
-    """The target r_j: a name from `levels`, or a number in (0, 1). For `credentials` the default is 0.0001.
-    """
+    """The target r_j: a name from `levels`, or a number in (0, 1). For `credentials` the default is 0.0001."""
     bits: Bits | None = None
     """Declared: one guess is right with probability at most 2^-bits. Where bits are measured too, the smaller
     counts. Required for `literals`, `patterns` and `rare_words`."""

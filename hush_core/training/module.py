@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytorch_lightning as pl
@@ -16,7 +14,6 @@ from hush_core.errors import InputError
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.training.clipping import Losses, clipped_gradient_sum
 from hush_core.training.data import MicroBatch
-from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
 from hush_core.training.loop import threads_for
@@ -31,45 +28,12 @@ from hush_core.training.noise import (
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import RoundBatch
 from hush_core.training.sums import check_range
+from hush_core.training.update import OnStep, Update
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
 
 _TF32 = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
-OnStep = Callable[[int], None]
-"""Called with the number of the round in this attempt, after its optimiser step, on every rank."""
-
-
-@dataclass(frozen=True)
-class Update:
-    """What becomes of a release: post-processing, on which the promise does not depend.
-
-    Attributes:
-        optimizer: over the trainable parameters of the model.
-        rate: release → learning rate; the optimiser's own by default.
-        after_release: called with the round when the gradients hold its release, before the optimiser: may change
-            them by what depends on releases and unprotected text alone.
-        scale: fixed, of untagged text alone. Each item's gradient is scaled, then clipped; what `after_release`
-            leaves is scaled once more before the optimiser.
-        on_step: called with the round after its optimiser step.
-    """
-
-    optimizer: torch.optim.Optimizer
-    rate: Callable[[int], float] | None = None
-    after_release: OnStep | None = None
-    scale: GradientScale | None = None
-    on_step: OnStep | None = None
-
-
-def make_optimizer(
-    model: nn.Module, kind: Literal["adamw", "sgd", "preconditioned"], learning_rate: float
-) -> torch.optim.Optimizer:
-    """Over the trainable parameters; no weight decay, no momentum for SGD, which `preconditioned` is of scaled
-    gradients."""
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    if kind != "adamw":
-        return torch.optim.SGD(parameters, lr=learning_rate)
-    return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0, fused=True)
 
 
 class _ManualModule(pl.LightningModule):

@@ -11,9 +11,10 @@ from hush_core.errors import InputError
 from hush_core.progress import Progress
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.loop import graceful, run_rounds
-from hush_core.training.module import PlainModule, make_optimizer
+from hush_core.training.module import PlainModule
 from hush_core.training.rounds import Rounds
 from hush_core.training.sampler import WeightedPoissonSampler
+from hush_core.training.update import make_optimizer
 
 
 def fit_plain(

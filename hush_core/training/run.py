@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 
 from hush_core.config import TrainConfig
@@ -19,25 +18,24 @@ from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
 from hush_core.history.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.progress import Progress, Watch
-from hush_core.training.averaging import KeptWeights, NoisyAdam
+from hush_core.training.averaging import KeptWeights
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import predicts
-from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_model
 from hush_core.training.job import Job, OtherTexts
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.loop import frozen, graceful, run_rounds
 from hush_core.training.lora import adapted
-from hush_core.training.mixing import UntaggedMix
 from hush_core.training.models import load_model
-from hush_core.training.module import PrivateModule, Update, make_optimizer
+from hush_core.training.module import PrivateModule
 from hush_core.training.noise import SecureGaussian, grid_step
 from hush_core.training.placement import items_that_hold, longest_input, same_kernels
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
 from hush_core.training.rounds import Item, Rounds, items_at_once, rows_of_item
 from hush_core.training.sampler import CyclicSampler, WeightedPoissonSampler
-from hush_core.training.schedule import Attempt, learning_rate_at
+from hush_core.training.schedule import Attempt
+from hush_core.training.update import update_of
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
@@ -154,7 +152,7 @@ def _fit(
     _check(plan, model, settings, others)
     items, cut = _encoded(model, texts)
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    update = _update(plan, model, settings, others.untagged, _key(rehearsal, "mix"))
+    update = update_of(plan, model, settings, others.untagged, _key(rehearsal, "mix"))
     optimizer, scale = update.optimizer, update.scale
     kept = KeptWeights(model.network, settings, plan.rounds)
     begun = {} if scale is None else {name: tensor.clone() for name, tensor in scale.tensors.items()}
@@ -195,23 +193,6 @@ def _fit(
                 raise KeyboardInterrupt
         kept.finish()
         return Fitted(model, attempt.released, len(log), before > 0, cut, log)
-
-
-def _update(
-    plan: ProtectionPlan, model: LanguageModel, settings: TrainConfig, untagged: Sequence[bytes], key: bytes
-) -> Update:
-    """What becomes of a release: the optimiser, the scale of its gradients and the text that is mixed in."""
-    mixed = min(settings.untagged_batch or 0, len(untagged))
-    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
-    scale = mix = None
-    if settings.optimizer == "preconditioned":
-        scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm, noise=noise)
-    if settings.untagged_batch:
-        mix = UntaggedMix(
-            model, untagged, count=settings.untagged_batch, batch=plan.expected_batch,
-            micro_batch=settings.micro_batch, key=key, scale=scale,
-        )  # fmt: skip
-    return Update(_optimizer(model.network, plan, settings, noise), after_release=mix, scale=scale)
 
 
 def _check(plan: ProtectionPlan, model: LanguageModel, settings: TrainConfig, others: OtherTexts) -> None:
@@ -270,16 +251,6 @@ def _key(rehearsal: bytes | None, use: str) -> bytes:
 def rounds_without_checkpoint(work_dir: Path) -> int:
     """Releases counted there of which no checkpoint is left: training would begin again from the first weights."""
     return 0 if any(work_dir.glob("checkpoint*.pt")) else releases_in(work_dir / LEDGER)
-
-
-def _optimizer(
-    network: nn.Module, plan: ProtectionPlan, settings: TrainConfig, noise: float
-) -> torch.optim.Optimizer:
-    """The config's, for gradients with noise of this standard deviation."""
-    rate = learning_rate_at(0, settings, plan.rounds)
-    if settings.optimizer != "adamw_bc":
-        return make_optimizer(network, settings.optimizer or "adamw", rate)
-    return NoisyAdam([p for p in network.parameters() if p.requires_grad], rate, noise**2)
 
 
 @contextmanager

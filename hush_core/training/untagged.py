@@ -24,9 +24,10 @@ from hush_core.training.data import predicts
 from hush_core.training.language_model import LanguageModel, Precision
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.lora import has_lora
-from hush_core.training.module import PlainModule, make_optimizer
+from hush_core.training.module import PlainModule
 from hush_core.training.rounds import Rounds
 from hush_core.training.sampler import WeightedPoissonSampler
+from hush_core.training.update import make_optimizer
 
 USUAL_RATE = {"byte_gpt": 3e-3, "full": 1e-4, "lora": 1e-3}
 """AdamW's, by kind of model, at batches of about 16."""

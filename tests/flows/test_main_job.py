@@ -241,7 +241,7 @@ def test_an_answer_ends_with_an_audit_that_refutes_it(kept):
     """Of its model or of the run that trained it; one of another run changes nothing."""
     from hush_core.auditing.document import AuditDocument
     from hush_core.certificate import read_certificate
-    from hush_core.certificate.document import files_digest
+    from hush_core.files import files_digest
     from tasks.refutation import keep
 
     home, config = kept

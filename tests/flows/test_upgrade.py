@@ -21,10 +21,9 @@ from flows.review import review, review_in_terminal
 from flows.verify import verify_target
 from flows.watch import HOLDS, NOBODY, watch
 from hush_core.auditing.document import AuditDocument
-from hush_core.certificate.document import files_digest
 from hush_core.certificate.older import OlderCertificate, check_unchanged
 from hush_core.errors import InputError, OlderSchema, VerificationError
-from hush_core.files import file_sha256
+from hush_core.files import file_sha256, files_digest
 from hush_core.history import RunHistory
 from hush_core.signing import package, read_signing_key
 from tasks.champion import _promoted

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from flows.reports.job import Report, not_attacked
 from flows.reports.job_report import SecretRow
-from flows.reports.job_screen import MOST_ROWS, render, telling_rows
+from flows.reports.job_screen import render
+from flows.reports.job_table import MOST_ROWS, telling_rows
 
 
 def row(name: str, **changes) -> SecretRow:

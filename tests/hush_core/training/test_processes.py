@@ -45,12 +45,12 @@ from hush_core.training.data import IGNORED, Objective
 from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.job import Job
 from hush_core.training.loop import run_rounds
-from hush_core.training.module import make_optimizer
 from hush_core.training.noise import add_noise
 from hush_core.training.placement import longest_input
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import Rounds
+from hush_core.training.update import make_optimizer
 from hush_core.training.worker import _meet, report
 
 TEXTS = [b"the quick", b"lazy dog jumps", b"over", b"five dozen liquor jugs", b"box with", b"pack my dog"]

@@ -13,8 +13,8 @@ from hush_core.config import LoraConfig, UntaggedConfig, parse_config
 from hush_core.errors import InputError
 from hush_core.training import fit_untagged, save_model, with_lora
 from hush_core.training.loop import threads_for
-from hush_core.training.module import make_optimizer
 from hush_core.training.untagged import usual_rate
+from hush_core.training.update import make_optimizer
 
 VALIDATION = [bytes([97 + i % 3]) * (4 + i % 9) for i in range(12)]
 
