@@ -10,12 +10,12 @@ from contextvars import copy_context
 from pathlib import Path
 
 from prefect import flow
-from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
 from pydantic import BaseModel
 
 from flows.check import check_config
-from flows.reports.comparison import ComparisonReport, build_report, markdown
+from flows.reports.comparison import ComparisonReport, blocks, build_report
+from flows.reports.lines import markdown
 from flows.settling import settle
 from flows.train import run_job
 from hush_core.config import Changes, HushConfig
@@ -39,6 +39,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.flow_runs import ChosenRunner, named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
 from tasks.runtime.runner import own_turn
+from tasks.runtime.steps import show_page
 from tasks.runtime.store import Ref
 from tasks.texts import split_texts
 
@@ -109,7 +110,7 @@ def compare(
         published = publish_comparison(config, rows, verdict, unit, folder, progress.run_id)
     chosen = next((rival.config for rival in rivals if rival.name == verdict.chosen), None)
     report = build_report(config, rows, verdict, chosen, unit, published)
-    create_markdown_artifact(markdown(report), key="hush-comparison", description="rivals at one promise")
+    show_page(markdown(blocks(report)), "hush-comparison", "rivals at one promise")
     return report
 
 

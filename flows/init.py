@@ -31,7 +31,7 @@ _NAME = re.compile(r"@?[A-Za-z0-9._+-]+(?:[/@][A-Za-z0-9._+-]+)*")
 """A team or address that is written as it is: no glob, no quotation mark."""
 
 
-class Begun(BaseModel):
+class InitResult(BaseModel):
     """What `hush init` wrote: the entries that are active, and those that are written as comments; whether any text
     holds what an active one names."""
 
@@ -41,7 +41,7 @@ class Begun(BaseModel):
     protects: bool
 
 
-def init(repository: Path, target: Path, place: Home, progress: Progress) -> Begun:
+def init(repository: Path, target: Path, place: Home, progress: Progress) -> InitResult:
     """Write `target`, a config for the repository, from what is found at its checked out commit. Raises InputError:
     `target` exists, or the repository cannot be read."""
     if os.path.lexists(target):
@@ -77,7 +77,7 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
         raise InputError(str(target), error.strerror or "cannot be written", hint) from None
     load_config(target)
     ids = [one.id for one in found.candidates]
-    return Begun(
+    return InitResult(
         file=target,
         active=tuple(one for one in ids if one in active),
         off=tuple(one for one in ids if one not in active),

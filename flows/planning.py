@@ -7,7 +7,8 @@ from pathlib import Path
 from flows.check import check_config
 from flows.remedies import remedies, share, widest_share
 from flows.reports.coverage_notes import as_asked, coverage_notes
-from flows.reports.plan import markdown
+from flows.reports.lines import markdown
+from flows.reports.plan import blocks
 from flows.reports.plan_report import PlanReport
 from flows.settling import settle
 from flows.sweep import Point, noise_by_runs, other_choice, parameters_of, row_of, scales_of, sweep_points
@@ -81,7 +82,7 @@ def planned(
         as_asked=as_asked(coverage), notes=coverage_notes(coverage),
         trained_as_usual=None if config.mechanism.makes_noise else extracted.n_examples,
     )  # fmt: skip
-    show_page(markdown(report), "hush-plan", "noise by c, and what binds")
+    show_page(markdown(blocks(report)), "hush-plan", "noise by c, and what binds")
     return report
 
 

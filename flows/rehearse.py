@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prefect import flow
-from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
 from pydantic import BaseModel
 
 from flows.check import check_config
-from flows.reports.rehearsal import RehearsalReport, build_report, markdown, nothing_to_rehearse
+from flows.reports.lines import markdown
+from flows.reports.rehearsal import RehearsalReport, blocks, build_report, nothing_to_rehearse
 from flows.settling import settle
 from flows.sweep import noise_by_runs, refusal
 from hush_core.config import Changes, HushConfig, HushMechanism
@@ -39,6 +39,7 @@ from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.flow_runs import named
 from tasks.runtime.progress import suspendable
+from tasks.runtime.steps import show_page
 from tasks.runtime.store import open_store
 from tasks.texts import split_texts
 from tasks.weighing import Weighed, weigh_examples
@@ -113,7 +114,7 @@ def rehearse(
     report = build_report(
         config, extracted, rehearsal.stage, search, by_runs, published, gained=gained, taken=taken
     )
-    create_markdown_artifact(markdown(report), key="hush-rehearsal", description="predicted loss by plan")
+    show_page(markdown(blocks(report)), "hush-rehearsal", "predicted loss by plan")
     return report
 
 

@@ -175,7 +175,7 @@ class ReplicationReport(BaseModel, frozen=True):
     folder: str
 
 
-class Canaries(BaseModel):
+class CanaryFiles(BaseModel):
     """Of `hush canaries`."""
 
     folder: str
@@ -190,8 +190,8 @@ RESULTS = {
     "compare": ("flows.reports.comparison:ComparisonReport",),
     "verify": ("flows.results:Verified",), "runs": ("flows.results:CountedRuns",),
     "audit": ("flows.audit:AuditReport", "flows.results:CodeAudit", "flows.results:StatisticalAudits"),
-    "review": ("flows.review:Reviewed",), "watch": ("flows.watch:Watched",), "init": ("flows.init:Begun",),
-    "canaries": ("flows.results:Canaries",),
+    "review": ("flows.review:Reviewed",), "watch": ("flows.watch:Watched",), "init": ("flows.init:InitResult",),
+    "canaries": ("flows.results:CanaryFiles",),
     "replicate": ("flows.results:ReplicationReport", "flows.results:KnownReplications"),
     "doctor": ("flows.results:Examined",),
 }  # fmt: skip

@@ -36,7 +36,7 @@ from tasks.items import fill_items, with_targets
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, base_name, lora_of, measure
 from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
-from tasks.outcome import Attacks, Begun, Outcome, Planned, Rounds
+from tasks.outcome import Attacks, Begun, Outcome, Planned, TrainedRounds
 from tasks.rate_search import check_public, choose_rate
 from tasks.recording import record
 from tasks.refutation import refuse_refuted
@@ -172,7 +172,7 @@ def train_rounds(
     repetition: int,
     apart: bool,
     live: Live | None,
-) -> Rounds:
+) -> TrainedRounds:
     """The certified rounds; none are made where the plan has none."""
     config, extracted, champion = planned.config, planned.extracted, planned.champion
     inputs = Inputs(
@@ -184,7 +184,7 @@ def train_rounds(
         settings_digest=config.settings_digest, job=planned.job, before=planned.before,
     )  # fmt: skip
     if not planned.calibrated.rounds:
-        return Rounds(keep_without_rounds(inputs, noted), None, ())
+        return TrainedRounds(keep_without_rounds(inputs, noted), None, ())
     if said := hopeless(config, planned.calibrated):  # before anything is released
         run_logger().warning("%s", said)
     settings, tried = choose_rate(planned.train, planned.calibrated, extracted.public, begun.start, lora)
@@ -199,7 +199,7 @@ def train_rounds(
         inputs, noted, items=filled, settings=settings.essential(), execution=settings.execution(),
         repetition=repetition, apart=apart, live=live,
     )  # fmt: skip
-    return Rounds(trained, settings.learning_rate, tried)
+    return TrainedRounds(trained, settings.learning_rate, tried)
 
 
 def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:

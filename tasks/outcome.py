@@ -85,7 +85,7 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Rounds:
+class TrainedRounds:
     """The protected model, and at which rate it was trained."""
 
     trained: Trained
@@ -129,7 +129,7 @@ class AllRuns:
 
 
 @dataclass(frozen=True)
-class Outcome(Planned, Begun, Rounds, Attacks):
+class Outcome(Planned, Begun, TrainedRounds, Attacks):
     """Everything that a finished job has to show. Report, page, registry text, tags and metrics are views of it."""
 
     certificate: Ref

@@ -114,7 +114,7 @@ class Summary:
 
 
 @dataclass(frozen=True, repr=False)
-class Found:
+class ReportTables:
     """The tables of one extraction (`SecretGraph`, `REPLACED`) that a report is made of, and its coverage.
 
     skipped: source → (reason, path) of files that were not read.
@@ -131,7 +131,7 @@ class Found:
     coverage: dict[str, Any]
     skipped: dict[str, list[tuple[str, str]]]
 
-    def nameable(self, key: bytes) -> Found:
+    def nameable(self, key: bytes) -> ReportTables:
         """With paths that hold no credential, and the `fate` of what was dropped."""
         examples, dropped, replaced = (
             without_credentials(frame, key) for frame in (self.examples, self.dropped, self.replaced)
@@ -172,7 +172,7 @@ def report_secrets(
     shows the run, or None."""
     store = open_store()
     tables = ("examples", "secrets", "edges", "occurrences", "dropped", "redacted", "redactions", "replaced")
-    found = Found(
+    found = ReportTables(
         **{name: store.read_frame(getattr(extracted, name)) for name in tables},
         coverage=with_plan(store.read_json(extracted.whole_coverage), config),
         skipped=store.read_json(extracted.skipped),
@@ -190,7 +190,7 @@ def report_secrets(
     return summary, url
 
 
-def write_report(found: Found, *, key: bytes, out: Path, baseline: Path | None = None) -> Summary:
+def write_report(found: ReportTables, *, key: bytes, out: Path, baseline: Path | None = None) -> Summary:
     """Write the files into `out`, each wholly or not at all.
 
     Without a `baseline` the report is compared with the one in `out`, which moves to `out`/before. Where nothing
@@ -266,7 +266,7 @@ def _report_before(out: Path, new: dict[str, Any], key: bytes) -> Path | None:
 
 
 def _entry_rows(
-    found: Found, fresh: dict[str, int] | None, gone: dict[str | None, int] | None
+    found: ReportTables, fresh: dict[str, int] | None, gone: dict[str | None, int] | None
 ) -> tuple[EntryRow, ...]:
     held = found.edges.join(found.secrets.select("secret_id", "name"), on="secret_id")
     examples = _by_entry(held.select("example_id", _ENTRY.alias("name")).unique())

@@ -26,7 +26,7 @@ MODEL, RUN = "model-", "run-"
 """Begin the names of a document that refuted a model, whatever its certificate; and a run, whatever its model."""
 
 
-class Standing(NamedTuple):
+class AuditVerdict(NamedTuple):
     """What audits say of a certificate, in words (empty: nothing), and whether it is worth nothing for them."""
 
     words: str
@@ -67,7 +67,7 @@ def refuted_runs() -> dict[str, AuditDocument]:
     return {path.stem.removeprefix(RUN): _read(path) for path in paths}
 
 
-def standing(certificate: Certificate, counted: Iterable[str]) -> Standing:
+def standing(certificate: Certificate, counted: Iterable[str]) -> AuditVerdict:
     """What this home's audits say of a certificate that counts these earlier runs."""
     found = kept(certificate.digest, files_digest(certificate.model_files))
     return resting_on(certificate, counted, refuted_runs(), found)
@@ -108,7 +108,7 @@ def resting_on(
     counted: Iterable[str],
     refuted: dict[str, AuditDocument],
     found: AuditDocument | None,
-) -> Standing:
+) -> AuditVerdict:
     """A certificate with its own audit, if there is one, and with those that refuted runs.
 
     A model that starts from another has the bounds of all runs for its promise. All runs whose releases it may hold
@@ -117,10 +117,10 @@ def resting_on(
     refuting = found is not None and found.outcome == "refuted"
     words = [found.in_words()] if found else []
     if refuting:
-        return Standing(words[0], refuted=True)
+        return AuditVerdict(words[0], refuted=True)
     broken = [(run, refuted[run]) for run in sorted(set(counted)) if run in refuted]
     if not broken:
-        return Standing("".join(words), refuted=False)
+        return AuditVerdict("".join(words), refuted=False)
     run, why = broken[0]
     which = f"run {run[:12]}" + (f" and {len(broken) - 1} more" if len(broken) > 1 else "")
     goes_on = certificate.facts.training.started_from is not None
@@ -131,7 +131,7 @@ def resting_on(
         else f"of all runs together NOTHING is promised any more: {which}, which those bounds count, was refuted "
         f"({why.model}: {why.in_words()}); the bounds of this run alone hold"
     )
-    return Standing("; ".join([*words, said]), refuted=goes_on)
+    return AuditVerdict("; ".join([*words, said]), refuted=goes_on)
 
 
 def _read(path: Path) -> AuditDocument:

@@ -21,7 +21,7 @@ from hush_core.errors import InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal import Search
 from hush_core.rehearsal.budget import Cost
-from hush_core.rehearsal.play import STEPS, Measured, Played, losses, play
+from hush_core.rehearsal.play import STEPS, MeasuredTexts, Played, losses, play
 from hush_core.rehearsal.stand_ins import cast, played_plan, timed_plan, untagged_texts
 from hush_core.weights import sampling_rates, text_order
 from tasks.models import SEED, Model
@@ -186,8 +186,8 @@ def play_point(
 def _measured(store: Store, roles: Roles) -> Sequence:
     """What losses are taken on, by the share of the corpus that each represents."""
     return [
-        Measured("untagged", _texts(store, roles.validation), 1 - roles.tagged_share),
-        Measured("like the tagged", _texts(store, roles.held_back), roles.tagged_share),
+        MeasuredTexts("untagged", _texts(store, roles.validation), 1 - roles.tagged_share),
+        MeasuredTexts("like the tagged", _texts(store, roles.held_back), roles.tagged_share),
     ]
 
 

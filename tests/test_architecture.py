@@ -233,6 +233,16 @@ def test_no_file_of_the_product_has_more_than_three_hundred_lines():
     assert not long
 
 
+def test_no_two_public_classes_of_the_product_share_a_name():
+    places = defaultdict(set)
+    for folder in ("hush_core", "tasks", "flows"):
+        for path in files(folder):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places[node.name].add(path.relative_to(ROOT).as_posix())
+    assert not {name: paths for name, paths in places.items() if len(paths) > 1}
+
+
 def test_the_second_route_stands_alone():
     """What re-checks the bounds may share no code with what makes them: a mistake in one would pass in both."""
     foreign = {

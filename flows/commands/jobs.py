@@ -131,13 +131,14 @@ def plan(
     command_line.one_thread()
     checked = command_line.check(config, changes, command="plan")
     from flows.answers import plan_report_of
-    from flows.reports.plan import render
+    from flows.reports.lines import show
+    from flows.reports.plan import blocks
     from flows.sweep import scales_of
 
     scales_of(checked, c, noise)  # a mistake in the sweep, before a server is started
     where = None if out is None else str(command_line.writable(out).resolve())
     planned = plan_report_of(checked, str(config.resolve()), changes, c or None, noise or None, where)
-    give(planned, lambda: render(planned, command_line.console()))
+    give(planned, lambda: show(blocks(planned), command_line.console()))
 
 
 def _rehearse(
@@ -152,7 +153,8 @@ def _rehearse(
         changes = command_line.changes(**changes.model_dump(exclude_none=True), noise_multiplier=noise[0])
     command_line.check(config, changes, command="plan --rehearse")
     from flows.rehearse import Effort, rehearse
-    from flows.reports.rehearsal import render
+    from flows.reports.lines import show
+    from flows.reports.rehearsal import blocks
     from flows.sweep import scales_of
     from hush_core.config import load_config
 
@@ -162,7 +164,7 @@ def _rehearse(
     where = None if out is None else str(command_line.writable(out).resolve())
     with command_line.owned():
         report = rehearse(str(config.resolve()), changes, asked, where)
-    give(report, lambda: render(report, command_line.console()))
+    give(report, lambda: show(blocks(report), command_line.console()))
 
 
 @with_result
@@ -186,7 +188,8 @@ def compare(
     checked = command_line.check(config, changes, command="compare")
     from flows.compare import Comparison
     from flows.compare import compare as compare_flow
-    from flows.reports.comparison import render
+    from flows.reports.comparison import blocks
+    from flows.reports.lines import show
     from hush_core.rivals import rivals_of
 
     names = [name for given in mechanisms or () for name in given.split(",") if name.strip()]
@@ -200,7 +203,7 @@ def compare(
     where = None if out is None else str(command_line.writable(out).resolve())
     with command_line.owned():
         report = compare_flow(str(config.resolve()), changes, what, where)
-    give(report, lambda: render(report, command_line.console()))
+    give(report, lambda: show(blocks(report), command_line.console()))
 
 
 @with_result

@@ -155,10 +155,10 @@ def canaries(
     from flows.canaries import write_canaries
 
     folder = command_line.writable(out, "hush canaries")
-    from flows.results import Canaries
+    from flows.results import CanaryFiles
 
     lines = write_canaries(folder, count=count, length=length, repeats=tuple(repeat or (1, 4, 16)), seed=seed)
-    give(Canaries(folder=str(folder), config=lines), lambda: print(lines))
+    give(CanaryFiles(folder=str(folder), config=lines), lambda: print(lines))
 
 
 @with_result

@@ -1,12 +1,13 @@
-"""What a comparison came to, for the terminal and for the Prefect UI."""
+"""What a comparison came to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pydantic import BaseModel
-from rich.console import Console
 from rich.markup import escape
 
-from flows.reports.lines import grid, say, table_lines, where
+from flows.reports.lines import TAKE, WARNING, Block, Grid, Line, Small, Where
 from hush_core.config import MECHANISMS, HushConfig
 from hush_core.rivals import CONFIDENCE, Verdict
 from tasks.publish_comparison import PublishedComparison, RivalRow
@@ -94,9 +95,7 @@ HEADERS = (
 
 
 def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
-    """One row of the table; the last cell of a rival that failed has the reason."""
-    if not row.runs:
-        return [row.rival, *[""] * (len(HEADERS) - 2), row.why]
+    """One row of the table, of a rival that did not fail."""
     run = row.runs[0]
     width = "" if row.half_width is None else f" ± {row.half_width:.4f}"
     timed = [r.seconds_a_round for r in row.runs if r.seconds_a_round is not None]
@@ -120,46 +119,15 @@ def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
     ]
 
 
-def render(report: ComparisonReport, console: Console) -> None:
-    console.print(f"[bold]hush[/bold]  compare, at one promise: {escape(report.promise)}", soft_wrap=True)
-    table = grid(HEADERS, left="rival", style="dim")
-    for column in table.columns[:-1]:
-        column.no_wrap = True
-    for row in report.rows:
-        if row.runs:
-            table.add_row(*map(escape, cells(report, row)))
-    console.print(table)
-    for line in (
-        f"loss: bits per {report.unit}, ± half of its {CONFIDENCE:.0%} interval over seeds",
-        "kept: examples whose text training may see; found: secrets that an attack found",
-    ):
-        console.print(f"[dim]      {line}[/dim]", soft_wrap=True)
-    for row in report.rows:
-        if row.why:
-            say(console, "!", f"{row.rival}: {row.why}")
-    say(console, "take", report.why)
+def blocks(report: ComparisonReport) -> Iterator[Block]:
+    yield f"[bold]hush[/bold]  compare, at one promise: {escape(report.promise)}"
+    yield Grid(HEADERS, [cells(report, row) for row in report.rows if row.runs], left="rival", fold=False)
+    yield Small(f"loss: bits per {report.unit}, ± half of its {CONFIDENCE:.0%} interval over seeds")
+    yield Small("kept: examples whose text training may see; found: secrets that an attack found")
+    yield from (Line(WARNING, f"{row.rival}: {row.why}") for row in report.rows if row.why)
+    yield Line(TAKE, report.why)
     if report.settings:
-        say(console, "", report.settings)
-        say(console, "", "`hush run` with these keys registers it: its first training is reused")
-    for note in report.notes:
-        say(console, "!", note)
-    say(console, "look", f"{report.published.folder}/comparison.png")
-    if report.published.run_url:
-        say(console, "", report.published.run_url)
-
-
-def markdown(report: ComparisonReport) -> str:
-    return "\n".join(
-        [
-            f"At one promise: {report.promise}. Loss in bits per {report.unit}.",
-            "",
-            f"**{report.why}**",
-            "",
-            *([f"`{report.settings}`", ""] if report.settings else []),
-            *table_lines(HEADERS, [cells(report, row) for row in report.rows]),
-            "",
-            *(f"- **!** {note}" for note in report.notes),
-            "",
-            f"Tables and picture: {where(report.published.folder, report.published.run_url)}",
-        ]
-    )
+        yield Line("", report.settings)
+        yield Line("", "`hush run` with these keys registers it: its first training is reused")
+    yield from (Line(WARNING, note) for note in report.notes)
+    yield Where(report.published.folder, report.published.run_url, "comparison.png")

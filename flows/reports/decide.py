@@ -19,7 +19,7 @@ from rich.table import Table
 from flows.output import OUTPUT
 from flows.reports.secrets import NUMBERS, UNNAMED
 from hush_core.config import HushConfig
-from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
+from hush_core.config.decisions import ValueDecision, decisions_file, read_decisions, write_decision
 from hush_core.errors import InputError
 from hush_core.figures import short_name
 from tasks.publish_secrets import Summary
@@ -68,7 +68,7 @@ def needs_terminal() -> None:
         raise InputError("--review", "there is no terminal to ask on", hint)
 
 
-def open_values(summary: Summary, decided: dict[str, Decision]) -> list[Open]:
+def open_values(summary: Summary, decided: dict[str, ValueDecision]) -> list[Open]:
     """The credentials that nobody decided on: those that cost the most examples first, random values that
     no name announces and those left undecided last."""
     found: dict[str, list[Open]] = {}
@@ -136,7 +136,7 @@ def _past_logs(text: str) -> None:
     sys.stdout.flush()
 
 
-def _asked(one: Open, seen: Seen | None, console: Console, day: str) -> Decision | None:
+def _asked(one: Open, seen: Seen | None, console: Console, day: str) -> ValueDecision | None:
     """The decision on a value; None to stop."""
     while True:
         key = click.getchar()
@@ -154,7 +154,7 @@ def _asked(one: Open, seen: Seen | None, console: Console, day: str) -> Decision
             console.print("    the reason holds the value; say it without, and choose again")
             continue
         console.print(f"    {verdict}")
-        return Decision(
+        return ValueDecision(
             one.digits, verdict, day, f"{reason} ({one.path})" if reason == "looked at" else reason
         )
 

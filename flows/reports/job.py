@@ -9,8 +9,9 @@ from prefect.context import FlowRunContext
 from flows.remedies import hopeless
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_report import Report, SecretRow, redacted_row
-from flows.reports.job_screen import noise_in_words, rounds_in_words, runs_so_far_in_words
+from flows.reports.job_screen import data, training
 from flows.reports.job_table import telling_rows
+from flows.reports.lines import plain, table_lines
 from flows.reports.verification import cell
 from hush_core.figures import short_name
 from tasks.description import runs_in_words
@@ -163,26 +164,11 @@ def not_attacked(rows: list[SecretRow]) -> int:
 
 def page(report: Report) -> str:
     """What it came to, what to be warned of, how it differs from the champion, and the secrets that tell most."""
-    rate = f", learning rate {report.learning_rate:g}" if report.learning_rate else ""
+    facts = (f"{label}: {text}" if label else text for label, text in (*data(report), *training(report)))
     lines = [
         f"# {report.model_uri}" + (" (reused: nothing was trained)" if report.reused else ""),
         "",
-        f"- {counted(report.secrets, 'secret')} in {report.examples:,} examples ({report.edges:,} edges)"
-        if report.edges
-        else f"- no secret is left in any of {report.examples:,} examples: all were redacted or left out",
-        *(f"- {way}" for way in report.ways),
-        *(
-            [
-                f"- weight retained {report.weight_retained:.1%}, {report.examples_kept:.1%} of the examples kept"
-            ]
-            if report.edges
-            else []
-        ),
-        *([f"- noise {plain(noise_in_words(report))}"] if report.noise_multiplier is not None else []),
-        f"- {rounds_in_words(report)}",
-        *([f"- continues from {report.goes_on_from}"] if report.goes_on_from else []),
-        *([f"- runs: {plain(runs)}"] if (runs := runs_so_far_in_words(report)) else []),
-        f"- model: {report.model}{rate}",
+        *(f"- {plain(fact)}" for fact in facts),
         "",
         "## Warnings",
         "",
@@ -208,18 +194,11 @@ def page(report: Report) -> str:
     return "\n".join(lines)
 
 
-def plain(text: str) -> str:
-    """Without the terminal's markup."""
-    for mark in ("[bold]", "[/bold]", "[dim]", "[/dim]"):
-        text = text.replace(mark, "")
-    return text
-
-
 def _losses(report: Report) -> list[str]:
     if not report.losses:
         return ["Not measured: no text was held out."]
-    lines = [f"| model | bits per {report.loss_unit}, held-out text without a secret |", "|---|---|"]
-    lines += [f"| {name} | {bits:.3f} |" for name, bits in report.losses.items()]
+    heads = ["model", f"bits per {report.loss_unit}, held-out text without a secret"]
+    lines = table_lines(heads, ([name, f"{bits:.3f}"] for name, bits in report.losses.items()))
     if report.gain is not None:
         lines += ["", f"{report.gain:.0%} of what unprotected training gains."]
     told = [f"{name} {bits:.3f}" for name, bits in report.tagged_losses.items() if bits is not None]
@@ -232,12 +211,12 @@ def _secrets(report: Report) -> list[str]:
     if not report.rows:
         return redacted or ["None is left."]
     rows = telling_rows(report.rows)
-    lines = ["| secret | examples | prior | target | bound | rank |", "|---|---|---|---|---|---|"]
+    cells = []
     for row in rows:
         rank = "–" if row.rank is None else f"{row.rank} of {(row.alternatives or 0) + 1}"
-        lines.append(
-            f"| {cell(short_name(row.name))} | {row.examples:,} | {row.prior:.1e} | {row.target:.1e} "
-            f"| {row.bound:.1e} | {'OUT, ' if row.extracted else ''}{rank} |"
-        )
+        numbers = (f"{value:.1e}" for value in (row.prior, row.target, row.bound))
+        out = "OUT, " if row.extracted else ""
+        cells.append([cell(short_name(row.name)), f"{row.examples:,}", *numbers, out + rank])
+    lines = table_lines(["secret", "examples", "prior", "target", "bound", "rank"], cells)
     hidden = len(report.rows) - len(rows)
     return [*redacted, *lines, *(["", f"{hidden:,} more in the certificate."] if hidden else [])]

@@ -29,8 +29,8 @@ def render(report: Report, console: Console) -> None:
     console.print(f"[bold green]hush[/bold green]  {escape(report.model_uri)}{reused}", soft_wrap=True)
     if sentence := in_a_sentence(report):
         console.print(f"[bold]{sentence}[/bold]", width=WIDTH)
-    show(_data(report))
-    show(_training(report))
+    show(data(report))
+    show(training(report))
     show(_measured(report))
     if report.rows:
         console.print(table(report), width=WIDTH)
@@ -48,7 +48,8 @@ Lines = Iterator[tuple[str, str]]
 """Label and text of each."""
 
 
-def _data(report: Report) -> Lines:
+def data(report: Report) -> Lines:
+    """What was found, and which way it went."""
     held = f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges)"
     if not report.edges:
         held = f"[bold]none is left[/bold] in any of {report.examples:,} examples: redacted or left out"
@@ -64,7 +65,8 @@ def _data(report: Report) -> Lines:
         yield "weight", f"{kept} {solved}"
 
 
-def _training(report: Report) -> Lines:
+def training(report: Report) -> Lines:
+    """Noise, rounds and model."""
     if report.goes_on_from:
         yield "continues from", f"{escape(report.goes_on_from)}, whose releases are counted in"
     if report.untagged_steps is not None:

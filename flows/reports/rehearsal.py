@@ -1,14 +1,13 @@
-"""What a rehearsal came to, for the terminal and for the Prefect UI."""
+"""What a rehearsal came to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import BaseModel
-from rich.console import Console
-from rich.markup import escape
 
-from flows.reports.lines import by_runs, grid, say, table_lines
+from flows.reports.lines import TAKE, WARNING, Block, Grid, Line, Where, by_runs
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
@@ -198,46 +197,22 @@ def retraining(report: RehearsalReport) -> str:
     )
 
 
-def render(report: RehearsalReport, console: Console) -> None:
-    console.print()
+def blocks(report: RehearsalReport) -> Iterator[Block]:
     if report.nothing:
-        say(console, "take", report.nothing)
+        yield Line(TAKE, report.nothing)
         return
-    console.print(
+    yield (
         f"[bold]{report.secrets:,}[/bold] secrets; every plan certified by {report.method}, at equal compute; "
-        f"rehearsed on {report.stand_ins:,} examples that no secret tags",
-        soft_wrap=True,
+        f"rehearsed on {report.stand_ins:,} examples that no secret tags"
     )
-    table = grid(COLUMNS, overflow="fold")
-    for row in report.rows[:MOST_ROWS]:
-        table.add_row(*map(escape, cells(row)), style="bold green" if row.recommended else None)
-    console.print(table)
-    if len(report.rows) > MOST_ROWS:
-        console.print(f"[dim]{len(report.rows) - MOST_ROWS} more in rehearsal.csv[/dim]")
-    say(console, "take", headline(report))
+    chosen = next((n for n, row in enumerate(report.rows) if row.recommended), None)
+    yield Grid(
+        COLUMNS, [cells(row) for row in report.rows], chosen=chosen, most=MOST_ROWS, file="rehearsal.csv"
+    )
+    yield Line(TAKE, headline(report))
     if runs := retraining(report):
-        say(console, "runs", runs)
-    for note in report.notes:
-        say(console, "!", note)
+        yield Line("runs", runs)
+    yield from (Line(WARNING, note) for note in report.notes)
     if report.published.plan:
-        say(console, "run", f"hush run CONFIG --plan {report.published.plan}")
-    say(console, "look", f"{report.published.folder}/rehearsal.png")
-    if report.published.run_url:
-        say(console, "", report.published.run_url)
-
-
-def markdown(report: RehearsalReport) -> str:
-    lines = [
-        f"{report.secrets:,} secrets; every plan certified by `{report.method}`, at equal compute; rehearsed on "
-        f"{report.stand_ins:,} examples that no secret tags.",
-        "",
-        f"**{headline(report)}**",
-        "",
-        *table_lines(COLUMNS, map(cells, report.rows)),
-        "",
-        *([retraining(report), ""] if report.by_runs else []),
-        *(f"- **!** {note}" for note in report.notes),
-        "",
-        f"Tables, picture and plan: `{report.published.folder}`",
-    ]
-    return "\n".join(lines)
+        yield Line("run", f"hush run CONFIG --plan {report.published.plan}")
+    yield Where(report.published.folder, report.published.run_url, "rehearsal.png")

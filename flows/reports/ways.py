@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rich.console import Console
-from rich.markup import escape
-
-from flows.reports.lines import grid, say, table_lines
+from flows.reports.lines import Block, Grid, Line, Small
 from hush_core.weights import Way
 from tasks.wording import counted
 
@@ -63,20 +60,10 @@ def redaction(ways: Sequence[Way]) -> str:
     return " after redaction" if any(way.taken == "redact" and way.secrets for way in ways) else ""
 
 
-def render(ways: Sequence[Way], console: Console) -> None:
+def blocks(ways: Sequence[Way]) -> Iterator[Block]:
     if not ways:
         return
-    table = grid(HEADS, left="entry")
-    for way in ways[:MOST_ROWS]:
-        table.add_row(*map(escape, cells(way)))
-    console.print(table)
-    console.print(f"[dim]{EXPLAINED}[/dim]", soft_wrap=True)
+    yield Grid(HEADS, [cells(way) for way in ways], left="entry", most=MOST_ROWS, file="ways.csv")
+    yield Small(EXPLAINED)
     for number, said in enumerate(sentences(ways)):
-        say(console, "" if number else "ways", said)
-
-
-def markdown(ways: Sequence[Way]) -> list[str]:
-    if not ways:
-        return []
-    table = table_lines(HEADS, map(cells, ways))
-    return [*table, "", f"{EXPLAINED}.", "", *(f"- {said}" for said in sentences(ways)), ""]
+        yield Line("" if number else "ways", said)

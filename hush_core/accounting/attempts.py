@@ -42,7 +42,7 @@ _UNSEEN = 1e-5
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ComposedBounds:
     """One composition, read at the open priors. excess: about how much of `upper` is for the width of the grid."""
 
     upper: np.ndarray
@@ -145,7 +145,7 @@ class Composed:
         priors: np.ndarray,
         *,
         shift: float = 0.0,
-    ) -> Attempt:
+    ) -> ComposedBounds:
         """What P's law, and with `lower` the reference's, prove for `priors`."""
         parts = [(own, part.rounds) for own, part in zip(binned, self.parts, strict=True)]
         detected = some_round([(own.infinity, rounds) for own, rounds in parts])
@@ -157,10 +157,10 @@ class Composed:
             power = bound_from_below(*laws, priors, self.rounds, sure=sure, shift=shift)
             moved_up = sum(rounds * own.moved_up for own, rounds in parts)
             least = (1 - moved_up - self.moved_up) * power
-        return Attempt(found[0], found[1], least, found[2])
+        return ComposedBounds(found[0], found[1], least, found[2])
 
 
-Try = Callable[[Composed, np.ndarray, float], Attempt]
+Try = Callable[[Composed, np.ndarray, float], ComposedBounds]
 """Takes the rounds, the open priors and what is known for the least of them."""
 
 
@@ -172,7 +172,9 @@ def attempts(rare: bool) -> Iterator[tuple[str, Try]]:
     yield from (*on_grids, *by_fft, *by_coarse_fft) if rare else (*by_fft, *on_grids, *by_coarse_fft)
 
 
-def _by_fft(composed: Composed, priors: np.ndarray, known: float, *, share: float, coarser: int) -> Attempt:
+def _by_fft(
+    composed: Composed, priors: np.ndarray, known: float, *, share: float, coarser: int
+) -> ComposedBounds:
     """With half the saddle's tilt, say; the grid is made coarser up to so many times where the FFT is too short."""
     tilt, _, log_r = composed.saddle
     losses, negligible = composed.finest, log_r + np.log(_NEGLIGIBLE)
@@ -189,7 +191,7 @@ def _by_fft(composed: Composed, priors: np.ndarray, known: float, *, share: floa
             return composed.read(laws, losses, priors, shift=shift)
 
 
-def _on_two_scales(composed: Composed, priors: np.ndarray, known: float, *, points: int) -> Attempt:
+def _on_two_scales(composed: Composed, priors: np.ndarray, known: float, *, points: int) -> ComposedBounds:
     largest = max(float(cells.ends[-1]) for cells in composed.cells)
     cap = min(float(np.log(known / composed.prior)) + _BEYOND_THRESHOLD, _BEYOND_ENDS * largest)
     parts = [

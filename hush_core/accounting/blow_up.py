@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from hush_core.accounting.attempts import Attempt, Composed, Parts, attempts, some_round
+from hush_core.accounting.attempts import Composed, ComposedBounds, Parts, attempts, some_round
 from hush_core.accounting.composition import WindowTooLong
 from hush_core.errors import CertificationError
 
@@ -139,7 +139,7 @@ def _power_of_the_sum(parts: Parts, priors: np.ndarray) -> np.ndarray:
     return np.clip(1 - np.exp(-mean / 8) - ndtr(-ndtri(priors) - mean / (2 * scale)), 0.0, 1.0)
 
 
-def _improve(result: BlowUp, where: np.ndarray, found: Attempt) -> None:
+def _improve(result: BlowUp, where: np.ndarray, found: ComposedBounds) -> None:
     """Take the smaller bound. Its excess is no more than its distance from what another composition has for
     certain, nor less than the smaller of the two cuts."""
     old, old_cut = result.upper[where], result.cut[where]

@@ -17,7 +17,7 @@ import polars as pl
 import torch
 
 from hush_core.auditing.intervals import Interval, clopper_pearson, paired_difference
-from hush_core.auditing.spans import Span, span_logits
+from hush_core.auditing.spans import TokenSpan, span_logits
 from hush_core.auditing.tokens import encode_whole, template
 from hush_core.errors import InputError
 from hush_core.progress import Progress
@@ -78,7 +78,7 @@ def k_extraction(
         begins = sorted({round(at) for at in np.linspace(0, room, windows)}) if room >= 0 else []
         for begin in begins:
             window = np.concatenate([_head(model), row[begin : begin + whole]])
-            spans.append(Span(window, head + prefix, head + prefix + length))
+            spans.append(TokenSpan(window, head + prefix, head + prefix + length))
             owners.append(place)
     hits = [_written(one, spans, progress, name) for one, name in ((model, "trained"), (start, "start"))]
     table = pl.DataFrame(
@@ -113,7 +113,9 @@ def _head(model: LanguageModel) -> np.ndarray:
     return encode_whole(model, [b"a"])[0][:head]
 
 
-def _written(model: LanguageModel, spans: Sequence[Span], progress: Progress | None, name: str) -> list[bool]:
+def _written(
+    model: LanguageModel, spans: Sequence[TokenSpan], progress: Progress | None, name: str
+) -> list[bool]:
     """Of each span, whether every token is the likeliest after (masked: around) the true ones."""
     found = [False] * len(spans)
     for first in range(0, len(spans), _AT_ONCE):

@@ -20,7 +20,7 @@ _LOGITS = 1 << 26
 _MOST = 64
 
 
-class Span(NamedTuple):
+class TokenSpan(NamedTuple):
     """`row` (t,) are the tokens of a text; those of the span are row[start:stop], with 1 ≤ start < stop."""
 
     row: np.ndarray
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 
 
 @torch.no_grad()
-def span_logits(model: LanguageModel, spans: Sequence[Span]) -> Iterator[tuple[int, Tensor]]:
+def span_logits(model: LanguageModel, spans: Sequence[TokenSpan]) -> Iterator[tuple[int, Tensor]]:
     """(place in `spans`, (stop − start, vocabulary) float32 logits), spans of equal length of text together.
 
     Args:
@@ -60,7 +60,7 @@ def span_logits(model: LanguageModel, spans: Sequence[Span]) -> Iterator[tuple[i
 
 
 def _padded(
-    model: LanguageModel, rows: Sequence[np.ndarray], masked: Sequence[Span] | None, device: torch.device
+    model: LanguageModel, rows: Sequence[np.ndarray], masked: Sequence[TokenSpan] | None, device: torch.device
 ) -> MicroBatch:
     """Rows padded at the end; of a masked model, with the positions of each span."""
     shape = len(rows), max(map(len, rows))
@@ -79,7 +79,7 @@ def _padded(
     return MicroBatch(tokens, labels, places, torch.from_numpy(attended).to(device))
 
 
-def value_span(model: LanguageModel, before: bytes, value: bytes, after: bytes) -> Span | None:
+def value_span(model: LanguageModel, before: bytes, value: bytes, after: bytes) -> TokenSpan | None:
     """The tokens of a value between two texts (a causal model ignores `after`), as one span.
 
     If a tokenizer merges across the border, the span begins with the merged token. Of a text longer than the
@@ -104,6 +104,6 @@ def value_span(model: LanguageModel, before: bytes, value: bytes, after: bytes) 
     if start - dropped < max(1, head):
         return None
     row = np.concatenate([whole[:head], whole[head + dropped :]])
-    return Span(
+    return TokenSpan(
         row[: model.context] if not causal else row[: stop - dropped], start - dropped, stop - dropped
     )

@@ -24,9 +24,9 @@ from hush_core.certificate.fields import unchecked_fields
 from hush_core.certificate.mechanism import check_mechanism, check_unit_privacy
 from hush_core.certificate.recheck import (
     CycleRun,
-    Mechanism,
     Movements,
     Recheck,
+    SampledRun,
     Secrets,
     recheck_all_runs,
     recheck_bounds,
@@ -188,7 +188,7 @@ def _second_route(
     weight = weights["weight"].to_numpy()
     plan = facts.plan
     _, sigma, rounds = plan.as_run(weight, edges)
-    mechanism = Mechanism(sigma, rounds)
+    mechanism = SampledRun(sigma, rounds)
     drawn = edges if plan.rounds else edges.clear()
     if plan.strategy is not None:
         run = CycleRun(plan.strategy, plan.expected_batch, plan.noise_multiplier, plan.rounds)

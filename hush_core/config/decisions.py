@@ -22,7 +22,7 @@ MOST_CHARACTERS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Decision:
+class ValueDecision:
     """One line. digits: the value's; day: as 2026-11-26.
 
     >>> str(Decision("a7b3ade17ded", "public", "2026-11-26", "printed on  the\\nlabel"))
@@ -43,7 +43,7 @@ def decisions_file(config: Path) -> Path:
     return config / f"hush{SUFFIX}" if config.is_dir() else config.with_suffix(SUFFIX)
 
 
-def read_decisions(file: Path) -> dict[str, Decision]:
+def read_decisions(file: Path) -> dict[str, ValueDecision]:
     """The decisions by digits; none if there is no file.
 
     Raises:
@@ -57,7 +57,7 @@ def read_decisions(file: Path) -> dict[str, Decision]:
     except (OSError, UnicodeDecodeError) as error:
         what = getattr(error, "strerror", None) or "is not UTF-8 text"
         raise InputError(str(file), what, "make it a file that `hush secrets --review` can write") from None
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, ValueDecision] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -65,11 +65,11 @@ def read_decisions(file: Path) -> dict[str, Decision]:
         if match is None:
             hint = f"write 12 digits, one of {', '.join(VERDICTS)}, a date, and a reason"
             raise InputError(f"{file}:{number}", "is not a decision", hint)
-        decisions[match[1]] = Decision(*match.groups())
+        decisions[match[1]] = ValueDecision(*match.groups())
     return decisions
 
 
-def write_decision(file: Path, decision: Decision) -> None:
+def write_decision(file: Path, decision: ValueDecision) -> None:
     """Append one line, also behind a last line that an editor left without its end; on the disk on return.
 
     Raises:

@@ -35,7 +35,7 @@ def runs(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ChunkLayout:
     """Where every chunk is.
 
     blob: by file, the number of its content. sizes: by content, its bytes; contents that are in no file are
@@ -48,7 +48,7 @@ class Layout:
     chunk_bytes: int
     cuts: Cuts | None = None
 
-    def around(self, blob: np.ndarray, start: np.ndarray, end: np.ndarray) -> Layout:
+    def around(self, blob: np.ndarray, start: np.ndarray, end: np.ndarray) -> ChunkLayout:
         """The layout in which spans [start, end) of contents have no width."""
         return replace(self, cuts=Cuts.of(blob, start, end, self.sizes, self.chunk_bytes))
 

@@ -17,10 +17,10 @@ import numpy as np
 from hush_core.config import Repository, Table
 from hush_core.corpus.blob_cache import BlobCache
 from hush_core.corpus.blob_store import BlobStore
-from hush_core.corpus.chunks import Layout
+from hush_core.corpus.chunks import ChunkLayout
 from hush_core.corpus.git.blobs import hash_of, sizes_in_pack_order, store_blobs, walking
 from hush_core.corpus.git.clean_view import CleanView
-from hush_core.corpus.git.history import History, read_history, refuse_shallow
+from hush_core.corpus.git.history import GitHistory, read_history, refuse_shallow
 from hush_core.corpus.git.history_log import load_log, log_file, save_log
 from hush_core.corpus.git.tree import File, Tree, read_tree
 from hush_core.corpus.git.versions import read_versions, warnings_of
@@ -110,11 +110,11 @@ class Corpus:
         return numbers, before
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> ChunkLayout:
         """Where the chunks lie on the plain grid, with the contents that are there now."""
-        return Layout(self.blob, self.contents.sizes, self.chunk_bytes)
+        return ChunkLayout(self.blob, self.contents.sizes, self.chunk_bytes)
 
-    def layout_around(self, spans: Mapping[str, np.ndarray]) -> Layout:
+    def layout_around(self, spans: Mapping[str, np.ndarray]) -> ChunkLayout:
         """Where the chunks lie once the spans of secrets are known (columns blob, start, end).
 
         Raises:
@@ -231,7 +231,7 @@ def _completions(trees: Sequence[Tree]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _refuse_too_much(layout: Layout) -> None:
+def _refuse_too_much(layout: ChunkLayout) -> None:
     text = int(layout.sizes[layout.blob].sum())
     if text > TEXT_BYTES or layout.chunks >= 1 << 32:
         raise InputError(
@@ -259,7 +259,7 @@ def _read(repository: Repository, how: ReadOptions, contents: BlobStore, paths: 
         return replace(tree, history=history, facts={**tree.facts, **facts})
 
 
-def _history(view: CleanView, how: ReadOptions) -> tuple[History, dict[str, object]]:
+def _history(view: CleanView, how: ReadOptions) -> tuple[GitHistory, dict[str, object]]:
     known, file = None, None
     if how.cache is not None and not view.shallow:
         file = log_file(how.cache, how.key, view.path)

@@ -6,12 +6,12 @@ promise and costs nothing of it (docs/planning.md).
 """
 
 from hush_core.rehearsal.budget import Budget, Cost
-from hush_core.rehearsal.play import Measured, Played, play
+from hush_core.rehearsal.play import MeasuredTexts, Played, play
 from hush_core.rehearsal.search import Search, Tried
 from hush_core.rehearsal.space import Space, space_of
 from hush_core.rehearsal.stand_ins import Cast, cast, played_plan, untagged_texts
 
 __all__ = [
-    "Budget", "Cast", "Cost", "Measured", "Played", "Search", "Space", "Tried", "cast", "play", "played_plan",
+    "Budget", "Cast", "Cost", "MeasuredTexts", "Played", "Search", "Space", "Tried", "cast", "play", "played_plan",
     "space_of", "untagged_texts",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ Told = Callable[[int, float], bool]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredTexts:
     """Untagged texts that a loss is taken on, and how much of the prediction it is."""
 
     name: str
@@ -51,7 +51,7 @@ class _Ended(Exception):
 def play(
     plan: ProtectionPlan,
     stand_ins: Sequence[bytes],
-    measured: Sequence[Measured],
+    measured: Sequence[MeasuredTexts],
     model: LanguageModel,
     settings: TrainConfig,
     work_dir: Path,
@@ -101,7 +101,7 @@ def play(
     return Played(loss, parts, (*curve, (STEPS, loss)), stopped=False)
 
 
-def losses(model: LanguageModel, measured: Sequence[Measured]) -> tuple[float, dict[str, float]]:
+def losses(model: LanguageModel, measured: Sequence[MeasuredTexts]) -> tuple[float, dict[str, float]]:
     """The loss that is predicted, by shares, and its parts."""
     present = [one for one in measured if one.texts and one.share > 0]
     parts = {one.name: model.evaluate(one.texts, max_examples=len(one.texts)) for one in present}

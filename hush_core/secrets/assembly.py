@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.config import HushConfig
-from hush_core.corpus import PLACEHOLDER, Corpus, Layout
+from hush_core.corpus import PLACEHOLDER, ChunkLayout, Corpus
 from hush_core.secrets.coverage import coverage_of
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.disposition import ChunkDisposition, disposition_of, ordinary_text, weak_secrets
@@ -82,7 +82,7 @@ def _edges(held: ChunkLabels, fate: ChunkDisposition) -> pl.DataFrame:
 def _dropped(
     config: HushConfig,
     corpus: Corpus,
-    layout: Layout,
+    layout: ChunkLayout,
     found: list[DetectedSecret],
     labels: LabelTable,
     held: ChunkLabels,
@@ -149,7 +149,7 @@ def _places(
     return places
 
 
-def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:
+def _occurrences(layout: ChunkLayout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:
     """Where a value is whole in one chunk."""
     spans = labels.spans()
     rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~fate.weak[spans["found"]]
@@ -160,7 +160,7 @@ def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> 
 
 
 def _in_examples(
-    layout: Layout,
+    layout: ChunkLayout,
     fate: ChunkDisposition,
     blob: np.ndarray,
     start: np.ndarray,
@@ -186,7 +186,7 @@ def _in_examples(
 
 
 def _redacted(
-    config: HushConfig, layout: Layout, redaction: Redaction, fate: ChunkDisposition
+    config: HushConfig, layout: ChunkLayout, redaction: Redaction, fate: ChunkDisposition
 ) -> dict[str, pl.DataFrame]:
     """The frames of the redacted secrets, of their values, and of where placeholders begin in examples; one that a
     border cuts ends with its example."""

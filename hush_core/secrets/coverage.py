@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hush_core.config import HushConfig
-from hush_core.corpus import SKIP_REASONS, Corpus, Layout
+from hush_core.corpus import SKIP_REASONS, ChunkLayout, Corpus
 from hush_core.corpus.documents import DOCUMENT_SKIP_REASONS
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.disposition import ChunkDisposition
@@ -21,7 +21,7 @@ from hush_core.secrets.redaction import Redaction
 def coverage_of(
     config: HushConfig,
     corpus: Corpus,
-    layout: Layout,
+    layout: ChunkLayout,
     found: list[DetectedSecret],
     held: ChunkLabels,
     fate: ChunkDisposition,
@@ -71,7 +71,7 @@ def repeatable(coverage: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dict[str, Any]:
+def _repositories(corpus: Corpus, layout: ChunkLayout, fate: ChunkDisposition) -> dict[str, Any]:
     tree_of = np.repeat(corpus.tree, np.diff(layout.first_chunk))
     free = np.flatnonzero(~fate.lost & ~fate.protected)
     _, start, end = layout.bytes_of(free)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hush_core.config import HushConfig
-from hush_core.corpus import Corpus, Layout
+from hush_core.corpus import ChunkLayout, Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.deadline import TOO_SLOW
@@ -39,7 +39,7 @@ a rule saw a credential."""
 
 
 def disposition_of(
-    config: HushConfig, corpus: Corpus, layout: Layout, weak: np.ndarray, held: ChunkLabels
+    config: HushConfig, corpus: Corpus, layout: ChunkLayout, weak: np.ndarray, held: ChunkLabels
 ) -> ChunkDisposition:
     """Which chunks are dropped, protected or public."""
     lost, protected, public = (np.zeros(layout.chunks, dtype=bool) for _ in range(3))

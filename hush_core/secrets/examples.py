@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.lib.stride_tricks import sliding_window_view
 
-from hush_core.corpus import BlobStore, Corpus, Layout
+from hush_core.corpus import BlobStore, ChunkLayout, Corpus
 from hush_core.secrets.graph import EXAMPLES
 
 IN_MEMORY_BYTES = 16 << 20
 """Up to this much text is simply held."""
 
 
-def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray) -> pl.DataFrame:
+def examples_of(corpus: Corpus, layout: ChunkLayout, chunks: np.ndarray) -> pl.DataFrame:
     """EXAMPLES, one row a chunk, in the order given; ids from 0. With COMPLETIONS, where a table asks for it."""
     file, start, end = layout.bytes_of(chunks)
     path, tree = corpus.path[file], corpus.tree[file]

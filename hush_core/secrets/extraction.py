@@ -33,7 +33,7 @@ from hush_core.secrets.fingerprints import fingerprints
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.priors import published_bits
-from hush_core.secrets.propagation.propagators import PROPAGATORS, Values, give_up
+from hush_core.secrets.propagation.propagators import PROPAGATORS, SearchedValues, give_up
 from hush_core.secrets.redaction import REPLACED, redact, redacted_numbers
 
 
@@ -96,7 +96,7 @@ def extract(
         stack.enter_context(freed_at_once())
         corpus = stack.enter_context(read_corpus(*reading))
         found: list[DetectedSecret] = []
-        labels, values, redaction, replaced = LabelTable(), Values(), None, (0, 0, 0)
+        labels, values, redaction, replaced = LabelTable(), SearchedValues(), None, (0, 0, 0)
         _detect(corpus, config, early, found, labels, values, context)
         if late is not None:
             chosen = redacted_numbers(config, found)
@@ -108,7 +108,7 @@ def extract(
             corpus, found, labels = stack.enter_context(redaction.corpus), redaction.found, redaction.labels
             if redaction.slow:
                 give_up(corpus, redaction.slow, of, found, labels, context)
-            values = Values()
+            values = SearchedValues()
             _detect(corpus, config, late, found, labels, values, context)
         for propagator in PROPAGATORS:
             for number, new_labels in propagator(corpus, config, found, labels, context):
@@ -128,7 +128,7 @@ def _searched(
     secrets: dict[str, Any],
     documented: dict[str, Any],
     context: DetectorContext,
-    values: Values,
+    values: SearchedValues,
     replaced: tuple[int, int, int],
 ) -> dict[str, Any]:
     """What coverage says of the search. Each entry of `secrets` gets what was left out as documentation.
@@ -174,7 +174,7 @@ def _detect(
     entries: Iterable[int],
     found: list[DetectedSecret],
     labels: LabelTable,
-    values: Values,
+    values: SearchedValues,
     context: DetectorContext,
 ) -> None:
     """Run the detectors of these entries; what they find comes behind what is `found`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hush_core.corpus import BlobStore, Layout, RedactedCorpus, Replacements
+from hush_core.corpus import BlobStore, ChunkLayout, RedactedCorpus, Replacements
 from hush_core.secrets.detectors.base import Labels, Span
 
 COPY = "propagated:copy"
@@ -158,7 +158,7 @@ class LabelTable:
             kept += [(int(number[f]), reason, moved(held, to)) for f, reason, held in given if number[f] >= 0]
         return new
 
-    def held(self, layout: Layout, contents: BlobStore) -> ChunkLabels:
+    def held(self, layout: ChunkLayout, contents: BlobStore) -> ChunkLabels:
         """Every chunk that holds a secret, exact copies among them, each with its best reason.
 
         A detector's own reason is better than a propagated one, a copy is the least; among equals the first
@@ -182,7 +182,7 @@ class LabelTable:
     def _reason(self, reason: str) -> int:
         return self._reasons.setdefault(reason, len(self._reasons))
 
-    def _span_pieces(self, layout: Layout, rank: np.ndarray) -> tuple[Columns, np.ndarray]:
+    def _span_pieces(self, layout: ChunkLayout, rank: np.ndarray) -> tuple[Columns, np.ndarray]:
         """The pieces that spans overlap, and a mask of those whose copies count."""
         spans = self.spans()
         piece, counts = layout.pieces_of_spans(spans["blob"], spans["start"], spans["end"])
@@ -204,7 +204,7 @@ def _whole(given: list[Given], parts_of: Callable[[np.ndarray], np.ndarray], ran
 
 
 def _copies(
-    layout: Layout, contents: BlobStore, pieces: np.ndarray, found: np.ndarray
+    layout: ChunkLayout, contents: BlobStore, pieces: np.ndarray, found: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(chunk, found) for every chunk with the same bytes as a labelled piece."""
     if not len(pieces):

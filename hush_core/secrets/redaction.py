@@ -24,7 +24,7 @@ from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.rare_words import words
 from hush_core.secrets.labels import LabelTable
-from hush_core.secrets.propagation.propagators import Values
+from hush_core.secrets.propagation.propagators import SearchedValues
 from hush_core.secrets.propagation.value_search import Hit, SearchTerm, is_slow
 
 REPLACED = {
@@ -90,7 +90,7 @@ def redact(
     corpus: Corpus,
     found: Sequence[DetectedSecret],
     labels: LabelTable,
-    values: Values,
+    values: SearchedValues,
     work: Path | None,
 ) -> Redaction:
     """Replace every span of the secrets that are to be redacted.
@@ -152,7 +152,7 @@ def _secrets(
     found: Sequence[DetectedSecret],
     chosen: Sequence[int],
     spans: dict[str, np.ndarray],
-    values: Values,
+    values: SearchedValues,
 ) -> list[RedactedSecret]:
     terms: dict[int, list[SearchTerm]] = {}
     for number, search_term in zip(values.found, values.search_terms, strict=True):
@@ -177,7 +177,7 @@ def _secrets(
 
 
 def _refuse_what_is_left(
-    new: RedactedCorpus, found: Sequence[DetectedSecret], values: Values, chosen: frozenset[int]
+    new: RedactedCorpus, found: Sequence[DetectedSecret], values: SearchedValues, chosen: frozenset[int]
 ) -> list[int]:
     """Search again: a value that is part of the placeholder, or arises beside one, cannot be redacted.
 

@@ -33,7 +33,7 @@ from hush_core.weights.rates import (
 from hush_core.weights.roles import assign_roles, check_untagged, tagged_examples, text_order, with_role
 from hush_core.weights.settings import (
     CapacityRule,
-    Mechanism,
+    RoundSettings,
     Scale,
     WeightObjective,
     WeightSettings,
@@ -46,7 +46,7 @@ from hush_core.weights.solve import Weights, solve_weights
 from hush_core.weights.weighing import Weighing, weigh
 
 __all__ = [
-    "RULE", "CapacityRule", "Coverage", "EntryFacts", "Law", "Mechanism", "Predicted", "Scale", "Way",
+    "RULE", "CapacityRule", "Coverage", "EntryFacts", "Law", "Predicted", "RoundSettings", "Scale", "Way",
     "Weighing", "WeightObjective", "WeightSettings", "Weights", "assign_roles", "batch_for",
     "binding_secrets", "can_redact", "capacity_rule", "check_untagged", "decide", "drowns",
     "expected_distinct", "goes_on_below", "largest_batch", "largest_useful_c", "left_out_for_sure",

@@ -17,7 +17,7 @@ CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles", "equalised"]
 WeightObjective = Literal["weight", "distinct"]
 
 
-class Mechanism(BaseModel, frozen=True):
+class RoundSettings(BaseModel, frozen=True):
     """What `equalised` must know of the training: T rounds, expected batch B, the certificate method."""
 
     rounds: int
@@ -39,7 +39,7 @@ class WeightSettings(BaseModel, frozen=True):
     without_secret: WithoutSecret = "noise"
     held_back: bool = False
     """Keep some examples with a secret out of training, to measure on."""
-    mechanism: Mechanism | None = None
+    mechanism: RoundSettings | None = None
     objective: WeightObjective = "weight"
     draws: int | None = None
     """T·B, which `distinct` must know."""
@@ -66,7 +66,7 @@ def weight_settings(
         noise_multiplier=scale.noise_multiplier,
         without_secret=config.without_secret,
         held_back=config.audit.held_back,
-        mechanism=Mechanism(rounds=config.rounds_in_all, expected_batch=config.train.batch, method=method)
+        mechanism=RoundSettings(rounds=config.rounds_in_all, expected_batch=config.train.batch, method=method)
         if equalised
         else None,
         objective=weights.objective,

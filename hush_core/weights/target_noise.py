@@ -22,7 +22,7 @@ from hush_core.accounting.inverse import count_of_hazard, largest_hazard
 from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
 from hush_core.weights.rates import largest_batch, sampling_rates
-from hush_core.weights.settings import Mechanism, largest_useful_c, unit_capacities
+from hush_core.weights.settings import RoundSettings, largest_useful_c, unit_capacities
 
 Solve = Callable[[np.ndarray], np.ndarray]
 """Capacities (m,) → the best weights (n,) under them."""
@@ -44,7 +44,7 @@ def fit_noise(
     solve: Solve,
     edges: pl.DataFrame,
     secrets: pl.DataFrame,
-    mechanism: Mechanism,
+    mechanism: RoundSettings,
     *,
     noise_multiplier: float,
     most: int,
@@ -94,7 +94,9 @@ def fit_noise(
     return found
 
 
-def _needed(weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, mechanism: Mechanism) -> float:
+def _needed(
+    weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, mechanism: RoundSettings
+) -> float:
     """The σ that certifies these weights; infinite where the batch cannot be drawn or no σ is certified."""
     try:
         rates = sampling_rates(weights, mechanism.expected_batch)
@@ -106,7 +108,11 @@ def _needed(weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, mec
 
 
 def _along_c(
-    solve: Solve, edges: pl.DataFrame, secrets: pl.DataFrame, mechanism: Mechanism, noise_multiplier: float
+    solve: Solve,
+    edges: pl.DataFrame,
+    secrets: pl.DataFrame,
+    mechanism: RoundSettings,
+    noise_multiplier: float,
 ) -> np.ndarray | None:
     """`matched` capacities at the largest c found whose weights need at most this noise; None where none does."""
     kappa = unit_capacities(secrets, "sqrt_kl" if mechanism.method == "kl" else "normal_quantiles")

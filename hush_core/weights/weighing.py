@@ -20,7 +20,7 @@ from hush_core.progress import Progress
 from hush_core.weights.coverage import LEAST_SHARE, Coverage
 from hush_core.weights.rates import sampling_rates
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, assign_roles, certified_edges, with_role
-from hush_core.weights.settings import Mechanism, WeightSettings, largest_useful_c, unit_capacities
+from hush_core.weights.settings import RoundSettings, WeightSettings, largest_useful_c, unit_capacities
 from hush_core.weights.solve import solve_weights
 from hush_core.weights.target_noise import fit_noise
 
@@ -184,7 +184,7 @@ class _Program:
 
 
 def _max_expected_count(
-    weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, mechanism: Mechanism
+    weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, mechanism: RoundSettings
 ) -> np.ndarray:
     """The largest Σρ that each secret may have at the noise that these weights need, shape (m,)."""
     rates = sampling_rates(weights, mechanism.expected_batch)

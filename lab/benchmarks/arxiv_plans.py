@@ -11,7 +11,7 @@ import polars as pl
 from arxiv_data import Arxiv
 
 from hush_core.plan import ProtectionPlan, make_plan
-from hush_core.weights import Mechanism, WeightSettings, capacity_rule, expected_distinct, weigh
+from hush_core.weights import RoundSettings, WeightSettings, capacity_rule, expected_distinct, weigh
 from hush_core.weights.roles import tagged_examples
 
 CLIP_NORM = 1.0
@@ -96,7 +96,7 @@ def _program(data: Arxiv, recipe: Recipe, work: Path) -> np.ndarray:
             rule=capacity_rule(recipe.capacities, recipe.method),
             c=recipe.c,
             without_secret="drop",
-            mechanism=Mechanism(rounds=recipe.rounds, expected_batch=recipe.batch, method=recipe.method),
+            mechanism=RoundSettings(rounds=recipe.rounds, expected_batch=recipe.batch, method=recipe.method),
         )
         np.save(
             path, weigh(data.edges, data.secrets, n_examples=len(data.private), settings=settings).weights

@@ -139,7 +139,7 @@ def verifying(secrets: int) -> None:
     print(f"every curve again {time.process_time() - began:.1f} s", flush=True)
     began = time.process_time()
     own = recheck.Secrets(weights, rates.sum(), edges, secrets)
-    second = recheck.recheck_bounds(own, table, bounds, recheck.Mechanism(**mechanism), _silent)
+    second = recheck.recheck_bounds(own, table, bounds, recheck.SampledRun(**mechanism), _silent)
     by_own, by_binomial = second.count(recheck.BY_OWN), second.count(recheck.BY_BINOMIAL)
     print(
         f"second route of the bounds {time.process_time() - began:.1f} s: {by_own} by own rates, {by_binomial} by "
@@ -148,7 +148,7 @@ def verifying(secrets: int) -> None:
     )
     began = time.process_time()
     failures, points = recheck.recheck_curves(
-        own, curves.of_secret, curves.table, recheck.Mechanism(**mechanism), _silent
+        own, curves.of_secret, curves.table, recheck.SampledRun(**mechanism), _silent
     )
     print(
         f"second route of the curves {time.process_time() - began:.1f} s: confirmed, looked at, in all {points}, "

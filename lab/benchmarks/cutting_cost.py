@@ -22,7 +22,7 @@ import numpy as np
 
 from flows.demo.repository import build_demo_repository
 from hush_core.config import load_config, parse_config
-from hush_core.corpus import Layout
+from hush_core.corpus import ChunkLayout
 from hush_core.secrets import extract
 
 KEY = b"k" * 32
@@ -82,7 +82,7 @@ def layouts() -> None:
     for _ in range(5):
         for name, times in every.items():
             began = time.perf_counter()
-            layout = Layout(blob, sizes, 2048)
+            layout = ChunkLayout(blob, sizes, 2048)
             layout = layout if name == "plain" else layout.around(spans, start, end)
             layout.bytes_of(np.arange(layout.chunks))
             layout.chunks_of_pieces(layout.pieces_of_spans(spans, start, end)[0])
@@ -99,7 +99,7 @@ def main() -> None:
             (Path(folder) / str(chunk)).mkdir()
             jobs[f"library, {chunk}"] = planted_library(Path(folder) / str(chunk), chunk)
         for name, config in jobs.items():
-            with mock.patch.object(Layout, "around", lambda self, *spans: self):
+            with mock.patch.object(ChunkLayout, "around", lambda self, *spans: self):
                 plain = figures(config)
             around = figures(config)
             print(name)

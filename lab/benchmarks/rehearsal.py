@@ -35,7 +35,7 @@ from hush_core.accounting import noise_for_all
 from hush_core.config import ByteGptModel, Changes, HushConfig, load_config
 from hush_core.errors import HushError
 from hush_core.plan import ProtectionPlan
-from hush_core.rehearsal import Budget, Cast, Measured, cast, play, played_plan, space_of, untagged_texts
+from hush_core.rehearsal import Budget, Cast, MeasuredTexts, cast, play, played_plan, space_of, untagged_texts
 from hush_core.rehearsal.play import losses
 from hush_core.secrets import extract
 from hush_core.training import (
@@ -175,8 +175,8 @@ def _rehearse(
         return untagged_texts(ids, data.texts, data.edges)
 
     measured = [
-        Measured("untagged", texts(made.validation), 1 - made.tagged_share),
-        Measured("like the tagged", texts(made.held_back), made.tagged_share),
+        MeasuredTexts("untagged", texts(made.validation), 1 - made.tagged_share),
+        MeasuredTexts("like the tagged", texts(made.held_back), made.tagged_share),
     ]
     acted = played_plan(
         plan.rates, len(made.stand_ins), noise_multiplier=plan.noise_multiplier, rounds=plan.rounds,
@@ -195,8 +195,8 @@ def _run(
 ) -> float | None:
     share = len(data.tagged) / len(data.texts) if mode == "plain" else 0.0
     measured = [
-        Measured("held out", data.pick(data.held_out), 1 - share),
-        Measured("held back", data.pick(data.held_back), share),
+        MeasuredTexts("held out", data.pick(data.held_out), 1 - share),
+        MeasuredTexts("held back", data.pick(data.held_back), share),
     ]
     with tempfile.TemporaryDirectory() as folder:
         quiet = settings.model_copy(update={"checkpoint_every": plan.rounds})

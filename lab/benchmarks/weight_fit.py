@@ -13,10 +13,10 @@ import polars as pl
 
 from hush_core.accounting import noise_for_all
 from hush_core.errors import HushError
-from hush_core.weights import Mechanism, WeightSettings, largest_batch, sampling_rates, weigh
+from hush_core.weights import RoundSettings, WeightSettings, largest_batch, sampling_rates, weigh
 
 
-def case(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, int, str, float, Mechanism, float]:
+def case(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, int, str, float, RoundSettings, float]:
     """(edges, secrets, examples, without_secret, c, mechanism, the σ that matched weights need)."""
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(20, 400)), int(rng.integers(1, 9))
@@ -35,7 +35,7 @@ def case(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, int, str, float, Mechan
         settings=WeightSettings(rule="normal_quantiles", c=c, without_secret=others),
     )
     batch = max(1, int(largest_batch(found.weights) * rng.uniform(0.05, 0.98)))
-    mechanism = Mechanism(rounds=int(rng.integers(10, 300)), expected_batch=batch, method="blow_up")
+    mechanism = RoundSettings(rounds=int(rng.integers(10, 300)), expected_batch=batch, method="blow_up")
     run = {"rounds": mechanism.rounds, "method": mechanism.method}
     needed = noise_for_all(edges, sampling_rates(found.weights, batch), secrets, **run)
     # to four digits, upwards, as a user gives it

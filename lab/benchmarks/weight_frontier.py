@@ -19,7 +19,7 @@ import polars as pl
 from graphs import code_graph, paper_graph
 
 from hush_core.accounting import Participation, noise_for_all, smallest_noise
-from hush_core.weights import Mechanism, WeightSettings, capacity_rule, sampling_rates, weigh
+from hush_core.weights import RoundSettings, WeightSettings, capacity_rule, sampling_rates, weigh
 
 ROUNDS, SECRETS, BATCH = 2000, 2_000, 39
 SWEEP = (2**-5, 2**-4, 2**-3, 2**-2, 0.5, 1.0)
@@ -30,7 +30,7 @@ PLAN_C = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 def settings(capacities: str, method: str, **scale) -> WeightSettings:
-    mechanism = Mechanism(rounds=ROUNDS, expected_batch=BATCH, method=method)
+    mechanism = RoundSettings(rounds=ROUNDS, expected_batch=BATCH, method=method)
     return WeightSettings(rule=capacity_rule(capacities, method), mechanism=mechanism, **{"c": None, **scale})
 
 

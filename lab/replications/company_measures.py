@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from hush_core.auditing.spans import Span, span_logits
+from hush_core.auditing.spans import TokenSpan, span_logits
 from hush_core.auditing.tokens import encode_whole, template
 from hush_core.training import LanguageModel
 from hush_core.training.data import micro_batches
@@ -36,12 +36,12 @@ def lines_completed(model: LanguageModel, texts: Sequence[bytes]) -> dict[str, f
     shown all that stands before: of each text the last whole line of LEAST_LINE visible bytes or more."""
     head, _ = template(model)
     rows = encode_whole(model, texts)
-    spans: dict[str, list[Span]] = {"half": [], "ending": []}
+    spans: dict[str, list[TokenSpan]] = {"half": [], "ending": []}
     for text, row in zip(texts, rows, strict=True):
         if place := last_line(text):
             start, stop = place
             for kind, begin in (("half", (start + stop) // 2), ("ending", stop - ENDING)):
-                spans[kind].append(Span(row, head + begin, head + stop + 1))
+                spans[kind].append(TokenSpan(row, head + begin, head + stop + 1))
     model.network.eval()
     found = {"lines": float(len(spans["half"]))}
     for kind, asked in spans.items():

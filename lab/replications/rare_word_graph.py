@@ -11,7 +11,7 @@ import polars as pl
 from hush_core.accounting import Participation, calibrate
 from hush_core.files import whole_file
 from hush_core.secrets.detectors.rare_words import rare_words
-from hush_core.weights import Mechanism, WeightSettings, capacity_rule, weigh
+from hush_core.weights import RoundSettings, WeightSettings, capacity_rule, weigh
 from lab.replications.infeasibility import least_noise_by_pld
 
 PRIOR, POSTERIORS = 1e-10, (2e-4, 1e-3)
@@ -38,7 +38,7 @@ class Graph:
         method = METHODS[capacities]
         settings = WeightSettings(
             rule=capacity_rule(capacities, method), c=2.0 ** (k - BINDS_NONE),
-            mechanism=Mechanism(rounds=rounds, expected_batch=batch, method=method),
+            mechanism=RoundSettings(rounds=rounds, expected_batch=batch, method=method),
         )  # fmt: skip
         return weigh(self.edges, self.secrets, n_examples=len(self.rows), settings=settings).weights
 

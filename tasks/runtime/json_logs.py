@@ -118,7 +118,7 @@ class JsonLines(logging.StreamHandler[TextIO]):
         self._quoted = re.compile("|".join(map(_however_quoted, longest_first)), re.DOTALL)
 
 
-class Lines(logging.Handler):
+class ConsoleHandler(logging.Handler):
     """The same console for people, of a command that runs without Prefect; bars share its `console`."""
 
     @cached_property

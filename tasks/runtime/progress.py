@@ -52,7 +52,8 @@ class Pace:
 
 
 class Lines:
-    """How far each stage is, in a line: its first and its last state, and every ten seconds between."""
+    """How far each stage is, in a line: its first and its last state, and every ten seconds between. A stage that
+    is over when it is first heard of has none."""
 
     def __init__(self) -> None:
         self._shown: dict[str, float] = {}
@@ -62,7 +63,7 @@ class Lines:
         """Empty where nothing is to be done, and where the last line is not ten seconds old."""
         pace = self._paces.setdefault(stage, Pace(now, done))
         recent = stage in self._shown and now - self._shown[stage] < EVERY_SECONDS
-        if not total or (recent and done < total):
+        if not total or (recent and done < total) or (stage not in self._shown and done >= total):
             return ""
         self._shown[stage] = now
         if stage.endswith(PERCENT):

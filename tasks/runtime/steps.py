@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -65,6 +66,10 @@ def alone(name: str = "hush") -> Iterator[None]:
         STOPPING.clear()
 
 
+WORTH_A_LINE = 1.0
+"""Seconds after which the log says that a step is done."""
+
+
 def step(**options: Any) -> Callable[[Callable[P, R]], Step[P, R]]:
     """A function as a step; `options` are those of `prefect.task`."""
     return lambda function: Step(function, options)
@@ -111,12 +116,14 @@ class Step(Generic[P, R]):
             key = self.options.get("cache_key_fn")
             record = None if key is None else Path(self.options["result_storage"], key(None, given.arguments))
             if record is not None and record.exists():
-                run_logger().info("kept from an earlier run")
+                run_logger().debug("kept from an earlier run")
                 return read_result(record)
+            begun = time.monotonic()
             result = self.fn(*args, **kwargs)
             if record is not None:
                 write_result(record, result)
-            run_logger().info("done")
+            if time.monotonic() - begun >= WORTH_A_LINE:
+                run_logger().info("done")
             return result
         finally:
             _STEP.reset(mark)
@@ -209,9 +216,9 @@ def _console() -> logging.Logger:
     """Lines on standard error, or JSON (HUSH_LOG_FORMAT), as Prefect's console has them."""
     logger = logging.getLogger("hush")
     if not logger.handlers:
-        from tasks.runtime.json_logs import JsonLines, Lines
+        from tasks.runtime.json_logs import ConsoleHandler, JsonLines
 
-        kind = JsonLines if os.environ.get("HUSH_LOG_FORMAT") == "json" else Lines
+        kind = JsonLines if os.environ.get("HUSH_LOG_FORMAT") == "json" else ConsoleHandler
         logger.addHandler(kind())
         logger.setLevel(os.environ.get("PREFECT_LOGGING_LEVEL") or "INFO")
         logger.propagate = False

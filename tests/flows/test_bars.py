@@ -77,6 +77,7 @@ def test_a_stage_has_a_line_first_last_and_every_ten_seconds():
     assert [bool(line) for line in told] == [True, False, True, False, True]
     assert told[2] == "train: 12 of 40 (1 a second, 28 s left)"
     assert not lines.of(41, "detect", 0, 0), "nothing to do is no progress"
+    assert not lines.of(42, "calibrating", 1, 1), "it is over already"
 
 
 def test_a_share_has_no_rate():

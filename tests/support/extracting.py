@@ -85,8 +85,10 @@ def held(
 
 
 def found_in(result: Extraction, **other: Any) -> Any:
-    """What a report is made of: the `Found` of tasks.publish_secrets."""
-    from tasks.publish_secrets import Found
+    """What a report is made of: the `ReportTables` of tasks.publish_secrets."""
+    from tasks.publish_secrets import ReportTables
 
-    tables = {one.name: getattr(result, one.name) for one in fields(Found) if hasattr(result, one.name)}
-    return Found(**{"skipped": {}, **tables, **other})
+    tables = {
+        one.name: getattr(result, one.name) for one in fields(ReportTables) if hasattr(result, one.name)
+    }
+    return ReportTables(**{"skipped": {}, **tables, **other})

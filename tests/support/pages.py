@@ -4,10 +4,10 @@ import random
 
 from flows.reports.job import Report
 from flows.reports.job_report import SecretRow
-from flows.reports.page.document import Stated, page_document
+from flows.reports.page.document import CertificateWords, page_document
 
 KINDS = ("credentials", "path", "codeowners", "literals")
-STATED = Stated(
+STATED = CertificateWords(
     promise=("the promise",), not_promised=("a copy",), released_unprotected=("losses",), digest="d" * 64,
     run="e" * 64, schema_version="hush-certificate/8", sources={"app": "f" * 64}, code={"hush-secrets": "0.1"},
     noise_source="os", sampler="poisson",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hush_core.corpus import BlobStore, CleanView, Paths, read_history
 from hush_core.corpus.git.blobs import walking
-from hush_core.corpus.git.history import History
+from hush_core.corpus.git.history import GitHistory
 from hush_core.corpus.git.tree import Tree, read_tree
 from hush_core.corpus.git.versions import read_versions
 
@@ -20,7 +20,7 @@ def versions_of(path: Path, rev: str = "HEAD", most: int = 1 << 20) -> Tree:
         return read_versions(view, "r", most, read_history(view), walk, BlobStore(), Paths())
 
 
-def history_of(path: Path) -> History:
+def history_of(path: Path) -> GitHistory:
     with CleanView(path) as view:
         return read_history(view)
 

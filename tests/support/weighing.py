@@ -3,7 +3,7 @@
 import numpy as np
 
 from hush_core.accounting import Participation, noise_for_all, smallest_noise
-from hush_core.weights import Mechanism, WeightSettings, capacity_rule, weigh
+from hush_core.weights import RoundSettings, WeightSettings, capacity_rule, weigh
 
 ROUNDS, BATCH = 300, 20
 
@@ -13,7 +13,7 @@ def weighed(graph, capacities, method="blow_up", c=0.3):
 
 
 def settings(capacities, method="blow_up", **rest):
-    mechanism = Mechanism(rounds=ROUNDS, expected_batch=BATCH, method=method)
+    mechanism = RoundSettings(rounds=ROUNDS, expected_batch=BATCH, method=method)
     return WeightSettings(rule=capacity_rule(capacities, method), mechanism=mechanism, **rest)
 
 

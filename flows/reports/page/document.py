@@ -83,7 +83,7 @@ TELLING = 20
 """Secrets of an audit that have no row on the page, by evidence."""
 
 
-class Stated(BaseModel, frozen=True):
+class CertificateWords(BaseModel, frozen=True):
     """What the certificate says in words, and where it came from."""
 
     promise: tuple[str, ...]
@@ -131,7 +131,7 @@ class PageDocument(BaseModel):
     """With the rows that are shown, the most serious first."""
     states: dict[str, int]
     """How many of ALL secrets are in each state."""
-    stated: Stated
+    stated: CertificateWords
     audit: Audited | None = None
 
     @property
@@ -140,7 +140,7 @@ class PageDocument(BaseModel):
         return sum(self.states.values()) - len(self.report.rows)
 
 
-def page_document(report: Report, stated: Stated, made_at: str) -> PageDocument:
+def page_document(report: Report, stated: CertificateWords, made_at: str) -> PageDocument:
     rows = sorted(report.rows, key=severity)
     found = Counter(state_of(row) for row in rows)
     return PageDocument(
@@ -151,14 +151,14 @@ def page_document(report: Report, stated: Stated, made_at: str) -> PageDocument:
     )
 
 
-def stated_by(certificate: Certificate, *, several: bool) -> Stated:
+def stated_by(certificate: Certificate, *, several: bool) -> CertificateWords:
     """The certificate's words; `several`: those of all runs together among them."""
     facts = certificate.facts
     promise = [certificate.promise]
     promise += [certificate.all_runs_promise] if several else []
     promise += [certificate.redaction_promise] if facts.redaction.secrets else []
     trained = ("released_unprotected", "noise_source", "sampler", "gradient_scale")
-    return Stated(
+    return CertificateWords(
         promise=tuple(promise),
         not_promised=certificate.not_promised,
         digest=certificate.digest,

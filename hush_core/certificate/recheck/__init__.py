@@ -12,8 +12,8 @@ from hush_core.certificate.recheck.check import (
     BY_BINOMIAL,
     BY_OWN,
     NOT_SURE,
-    Mechanism,
     Recheck,
+    SampledRun,
     Secrets,
     recheck_all_runs,
     recheck_bounds,
@@ -24,7 +24,7 @@ from hush_core.certificate.recheck.cycle import CycleRun, Movements, recheck_cyc
 from hush_core.certificate.recheck.inversion import Drawn, Rechecked, posterior, posterior_of_runs
 
 __all__ = [
-    "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "CycleRun", "Drawn", "Mechanism", "Movements", "NotConfirmed", "Recheck",
-    "Rechecked", "Secrets", "posterior", "posterior_of_runs", "recheck_all_runs", "recheck_bounds",
-    "recheck_curves", "recheck_cycle",
+    "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "CycleRun", "Drawn", "Movements", "NotConfirmed", "Recheck",
+    "Rechecked", "SampledRun", "Secrets", "posterior", "posterior_of_runs", "recheck_all_runs",
+    "recheck_bounds", "recheck_curves", "recheck_cycle",
 ]  # fmt: skip

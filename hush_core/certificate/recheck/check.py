@@ -30,7 +30,7 @@ _TOLD = 64
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class SampledRun:
     """σ and T."""
 
     noise_multiplier: float
@@ -69,7 +69,7 @@ class Secrets:
         """(distinct rates, times)."""
         return np.unique(np.array(self.rates[secret], np.float64), return_counts=True)
 
-    def drawn(self, secret: int, mechanism: Mechanism) -> Drawn:
+    def drawn(self, secret: int, mechanism: SampledRun) -> Drawn:
         """What this run drew of it."""
         return *self.profile(secret), mechanism.noise_multiplier, mechanism.rounds
 
@@ -90,7 +90,7 @@ def recheck_bounds(
     own: Secrets,
     secrets: pl.DataFrame,
     bounds: pl.DataFrame,
-    mechanism: Mechanism,
+    mechanism: SampledRun,
     progress: Callable[..., None],
 ) -> Recheck:
     """The second route of every secret's bound; `secrets` and `bounds` in the order of their ids."""
@@ -142,7 +142,7 @@ def recheck_curves(
     own: Secrets,
     of_secret: np.ndarray,
     curves: pl.DataFrame,
-    mechanism: Mechanism,
+    mechanism: SampledRun,
     progress: Callable[..., None],
 ) -> tuple[list[str], tuple[int, int, int]]:
     """(what does not hold, (points confirmed, looked at, in all))."""
@@ -201,7 +201,7 @@ def recheck_all_runs(
     bounds: pl.DataFrame,
     history: pl.DataFrame,
     runs: pl.DataFrame,
-    mechanism: Mechanism,
+    mechanism: SampledRun,
     progress: Callable[..., None],
 ) -> tuple[list[str], tuple[int, int, int]]:
     """(what does not hold, (secrets confirmed, looked at, in all)): of those with earlier runs and a number.
@@ -223,7 +223,7 @@ def recheck_all_runs(
                 continue
             if not len(done) % _TOLD:
                 progress("second route of all runs", len(done), most)
-            earlier = [_binomial(*shape, Mechanism(*run)) for *shape, run in before[secret]]
+            earlier = [_binomial(*shape, SampledRun(*run)) for *shape, run in before[secret]]
             done[key] = _bound([own.drawn(secret, mechanism), *earlier], row["prior"])
         second, stated, lower = done[key], row["all_runs"], row["all_runs_lower"]
         looked += 1
@@ -263,7 +263,7 @@ def _problem(row: dict, second: float, *, tight: bool) -> str:
     return ""
 
 
-def _binomial(examples: float, rate: float, mechanism: Mechanism) -> Drawn:
+def _binomial(examples: float, rate: float, mechanism: SampledRun) -> Drawn:
     return np.array([rate]), np.array([int(examples)]), mechanism.noise_multiplier, mechanism.rounds
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from hush_core.corpus.git.blobs import sizes_in_pack_order
 from hush_core.corpus.git.clean_view import CleanView
-from hush_core.corpus.git.history import History
+from hush_core.corpus.git.history import GitHistory
 from hush_core.corpus.git.history_log import FILE
 from hush_core.corpus.git.process import parted
 from hush_core.progress import Progress
@@ -25,7 +25,7 @@ _BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
 
 def added_lines(
-    view: CleanView, history: History, commits: np.ndarray, max_bytes: int, progress: Progress
+    view: CleanView, history: GitHistory, commits: np.ndarray, max_bytes: int, progress: Progress
 ) -> tuple[set[int], set[bytes]]:
     """Hashes of all lines that the masked commits added, and the blobs that are no text or too large to be read.
 
@@ -50,7 +50,7 @@ def added_lines(
 
 
 def _askable(
-    view: CleanView, history: History, commits: np.ndarray, max_bytes: int
+    view: CleanView, history: GitHistory, commits: np.ndarray, max_bytes: int
 ) -> tuple[list[int], set[bytes]]:
     """The commits to read, and the blobs too large for that, with all changes of merges of such blobs: git would
     hold every version of these."""

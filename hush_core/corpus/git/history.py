@@ -27,7 +27,7 @@ _ADDRESS = re.compile(r"<([^<>]*)>")
 
 
 @dataclass(frozen=True)
-class History:
+class GitHistory:
     """The changes of a history (`Log`), and the questions that detectors ask.
 
     `cut`: it was read from a shallow clone, so who wrote what is not known.
@@ -107,7 +107,7 @@ class History:
         return np.unique(connected_components(graph, directed=False)[1][:n], return_inverse=True)[1]
 
 
-def read_history(view: CleanView, known: Log | None = None) -> History:
+def read_history(view: CleanView, known: Log | None = None) -> GitHistory:
     """Walk the history of the view's commit; a shallow clone's ends where its clone was cut.
 
     Args:
@@ -115,7 +115,7 @@ def read_history(view: CleanView, known: Log | None = None) -> History:
     """
     listing = view.run("ls-tree", "-z", view.commit, "--", ".mailmap").split()
     mailmap = view.small(listing[2], b".mailmap") if listing[1:2] == [b"blob"] else b""
-    return History(read_log(view, known), parse_mailmap(mailmap), view.shallow)
+    return GitHistory(read_log(view, known), parse_mailmap(mailmap), view.shallow)
 
 
 def refuse_shallow(view: CleanView) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hush_core.corpus.git.blobs import read_blobs, sizes_in_pack_order
 from hush_core.corpus.git.clean_view import CleanView
-from hush_core.corpus.git.history import History, Moves
+from hush_core.corpus.git.history import GitHistory, Moves
 from hush_core.corpus.git.history_log import EMPTY, FILE
 
 SHARE = 0.1
@@ -32,7 +32,7 @@ _PIECES = re.compile(rb"\S[^\n]{0,63}")
 """Lines without the blanks before them, long ones in parts of 64 bytes."""
 
 
-def moves(view: CleanView, history: History, max_bytes: int) -> Moves:
+def moves(view: CleanView, history: GitHistory, max_bytes: int) -> Moves:
     """Paths (numbers in the log) from which, and to which, a commit moved text as it brought a file in.
 
     Blobs above `max_bytes` are read as well, but none above READ_BYTES: a file removed by a commit is tied to all
@@ -60,7 +60,7 @@ def moves(view: CleanView, history: History, max_bytes: int) -> Moves:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _jobs(history: History) -> Iterator[tuple[list[tuple[int, int, int]], list[tuple[int, int]]]]:
+def _jobs(history: GitHistory) -> Iterator[tuple[list[tuple[int, int, int]], list[tuple[int, int]]]]:
     """By commit (sources: path, blob before, blob after or -1; targets: path, blob) where there are both."""
     log = history.log
     empty = {n for n, blob in enumerate(log.blobs) if blob in EMPTY}

@@ -14,7 +14,7 @@ import numpy as np
 from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.git.blobs import Skipped, store_blobs
 from hush_core.corpus.git.clean_view import CleanView
-from hush_core.corpus.git.history import History
+from hush_core.corpus.git.history import GitHistory
 from hush_core.corpus.paths import Paths
 
 OWNERS = (b"CODEOWNERS", b".github/CODEOWNERS", b"docs/CODEOWNERS", b".gitlab/CODEOWNERS")
@@ -52,7 +52,7 @@ class Tree:
     """The paths of all files of the revision, skipped or not."""
     origin: Path = Path()
     mode: str = "tree"
-    history: History | None = field(default=None, repr=False)
+    history: GitHistory | None = field(default=None, repr=False)
     facts: Mapping[str, object] = field(default_factory=dict)
     """Further counts for the coverage report."""
     unit: np.ndarray | None = field(default=None, repr=False)

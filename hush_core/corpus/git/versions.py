@@ -13,7 +13,7 @@ import numpy as np
 from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.git.blobs import Skipped, Walk
 from hush_core.corpus.git.clean_view import CleanView
-from hush_core.corpus.git.history import History
+from hush_core.corpus.git.history import GitHistory
 from hush_core.corpus.git.history_log import FILE, SUBMODULE, SYMLINK
 from hush_core.corpus.git.tree import Tree, tree_entries, tree_with
 from hush_core.corpus.paths import Paths
@@ -28,7 +28,7 @@ def read_versions(
     view: CleanView,
     source: str,
     max_file_bytes: int,
-    history: History,
+    history: GitHistory,
     walk: Walk,
     contents: BlobStore,
     paths: Paths,
@@ -66,7 +66,7 @@ def read_versions(
     return replace(tree, mode="history", history=history, facts=facts)
 
 
-def warnings_of(history: History) -> list[str]:
+def warnings_of(history: GitHistory) -> list[str]:
     """What the history cannot tell: it was cut off, or one commit brought most of it in."""
     warnings = []
     if history.cut:
@@ -82,7 +82,7 @@ def warnings_of(history: History) -> list[str]:
     return warnings
 
 
-def _ages(view: CleanView, history: History) -> np.ndarray:
+def _ages(view: CleanView, history: GitHistory) -> np.ndarray:
     """By commit of the log, its place from the oldest to the newest.
 
     Git's order depends on dates and parents alone, and not on how much of the log was kept from an earlier run.
@@ -92,7 +92,7 @@ def _ages(view: CleanView, history: History) -> np.ndarray:
     return np.array([place[commit] for commit in history.log.commit], dtype=np.int64)
 
 
-def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Skipped]:
+def _pairs(history: GitHistory, age: np.ndarray) -> tuple[np.ndarray, Skipped]:
     """The distinct (path, blob) pairs of regular files, by path and by first commit; the others counted.
 
     Not by object id, which is a hash of the content. Another value would give the versions, and so the examples

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hush_core.config import ContributorsSecret, HushConfig
-from hush_core.corpus import Corpus, History
+from hush_core.corpus import Corpus, GitHistory
 from hush_core.corpus.git.attribution import (
     Blamed,
     added_lines,
@@ -99,7 +99,7 @@ def _work_of(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext
     return _Work(np.unique(np.concatenate(files)), lines, np.unique(np.concatenate(untold)), read)
 
 
-def _history(corpus: Corpus, tree: int) -> History:
+def _history(corpus: Corpus, tree: int) -> GitHistory:
     history = corpus.trees[tree].history
     assert history is not None, "the detector asks for histories"
     return history

@@ -19,7 +19,7 @@ from hush_core.secrets.detectors.credential_der import is_public_armour
 from hush_core.secrets.detectors.credential_languages import IS_LOCAL
 from hush_core.secrets.detectors.credential_looks import SAYS_PASSWORD, is_chosen, is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_names import MAX_VALUE, RUN
-from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
+from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, PlaceRule
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id
 from hush_core.secrets.detectors.credential_words import names_a_digest, names_a_page, tells, words
@@ -144,7 +144,7 @@ _SECRET_OPTION = re.compile(
 """The name of an option, of 60 letters at most, that takes a secret, and not its file or length."""
 
 
-def _matches(place: Place, content: bytes, first: int, last: int) -> Iterator[linear.Match]:
+def _matches(place: PlaceRule, content: bytes, first: int, last: int) -> Iterator[linear.Match]:
     if not place.option:
         yield from place.compiled.finditer(content, first, last)
         return

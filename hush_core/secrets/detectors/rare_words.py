@@ -23,7 +23,7 @@ from functools import cache
 import numpy as np
 
 from hush_core.config import RareWordsSecret
-from hush_core.corpus import PLACEHOLDER, Corpus, Layout
+from hush_core.corpus import PLACEHOLDER, ChunkLayout, Corpus
 from hush_core.corpus.chunks import chunk_ranges
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
@@ -167,7 +167,7 @@ DETECTOR = Detector("rare_words", RareWordsSecret, detect, reads_redacted=True)
 
 
 def _spans(
-    corpus: Corpus, layout: Layout, starts: np.ndarray, word: bytes, chunks: np.ndarray
+    corpus: Corpus, layout: ChunkLayout, starts: np.ndarray, word: bytes, chunks: np.ndarray
 ) -> Iterator[Span]:
     """Where a word is in its chunks, in any spelling; the attack looks for it where it is spelt as it is named.
 

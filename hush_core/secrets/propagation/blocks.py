@@ -20,7 +20,7 @@ from hush_core import linear
 from hush_core.secrets.propagation.gate import BASE32, CALLS, FRAMED, LEAST_DIGITS, LONG_RUN, seeds
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 from hush_core.secrets.propagation.lists import lists
-from hush_core.secrets.propagation.runs import Alphabet, Run
+from hush_core.secrets.propagation.runs import Alphabet, EncodedRun
 
 _BASE64 = Alphabet(rb"A-Za-z0-9+/_\-", pads=b"=")
 _HEX = Alphabet(b"0-9A-Fa-f")
@@ -118,7 +118,7 @@ BASE32_CODE = Code("base32", 8, _base32, _power_of_two(5), b"A")
 HEX_CODE = Code("hex", 2, binascii.unhexlify, _power_of_two(4), b"0")
 
 
-def _decoded(below: Layer, code: Code, runs: Sequence[Run]) -> Layer:
+def _decoded(below: Layer, code: Code, runs: Sequence[EncodedRun]) -> Layer:
     """The layer of all runs of one code in a text."""
     # NULs: what a run holds does not continue in what the next one holds; more than UTF-32 has (`escapes.utf16`)
     apart = code.zero * max(2 * code.group, 12)

@@ -73,7 +73,7 @@ _TABLE = bytes(sum(bit for bit, class_ in _CLASSES.items() if c in class_) for c
 
 
 @dataclass(frozen=True)
-class Seeds:
+class RunSeeds:
     """Places in runs of each code, ascending: at least one of every run."""
 
     ascii64: list[int]
@@ -84,7 +84,7 @@ class Seeds:
     integers: list[int]
 
 
-def seeds(text: bytes) -> Seeds | None:
+def seeds(text: bytes) -> RunSeeds | None:
     """None for an empty list."""
     if len(text) < _LEAST:
         return None
@@ -95,7 +95,7 @@ def seeds(text: bytes) -> Seeds | None:
         places.append(here + at)
         kinds.append(found[here])
     where, what = np.concatenate(places), np.concatenate(kinds)
-    return Seeds(*(_first(where, what & bit) for bit in (1, 2, 16, 32, 64, 128))) if len(where) else None
+    return RunSeeds(*(_first(where, what & bit) for bit in (1, 2, 16, 32, 64, 128))) if len(where) else None
 
 
 _WINDOW = 1 << 16

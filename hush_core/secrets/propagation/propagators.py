@@ -35,7 +35,7 @@ KEPT = 8
 
 
 @dataclass
-class Values:
+class SearchedValues:
     """The values that are searched for, each with the number of its secret."""
 
     found: list[int] = field(default_factory=list)

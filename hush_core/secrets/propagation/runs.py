@@ -14,7 +14,7 @@ _REST = rb"(?=[^0-9A-Za-z\n]*+(?:\n|\Z))"
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class EncodedRun:
     """Characters at `pieces` (start, end) of a text; with its padding, the last ends at `end`."""
 
     pieces: Sequence[tuple[int, int]]
@@ -60,7 +60,7 @@ class Alphabet:
             self._made[mark] = re.compile(piece + more + pad), re.compile(between)
         return self._made[mark]
 
-    def run_at(self, text: bytes, start: int) -> Run:
+    def run_at(self, text: bytes, start: int) -> EncodedRun:
         """The run that begins at `start`, where one of the characters is."""
         mark = mark_of(text, start)
         if mark and text[start : start + 1] == mark and text[start - 1 : start] in (b"", b"\n"):
@@ -68,15 +68,15 @@ class Alphabet:
         run, between = self._expressions(mark)
         whole = run.match(text, start)
         if whole is None:
-            return Run([(start, start)], start)
+            return EncodedRun([(start, start)], start)
         end, pads = whole.end(), self._pads
         borders = [start, *chain.from_iterable(m.span() for m in between.finditer(text, start, end)), end]
         pieces = zip(borders[::2], borders[1::2], strict=True)
-        return Run([(a, a + len(text[a:b].rstrip(pads)) if pads else b) for a, b in pieces], end)
+        return EncodedRun([(a, a + len(text[a:b].rstrip(pads)) if pads else b) for a, b in pieces], end)
 
     def runs(
         self, text: bytes, seeds: Sequence[int], is_seed: Callable[[int], bool] = lambda _: True
-    ) -> Iterator[Run]:
+    ) -> Iterator[EncodedRun]:
         """The runs that hold the places in `seeds`, ascending; each once."""
         done = 0
         for seed in seeds:

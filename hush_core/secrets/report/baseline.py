@@ -34,7 +34,7 @@ ITEMS = ("token", "secret_id", "name", "kind", "source", "path")
 
 
 @dataclass(frozen=True, repr=False)
-class Changes:
+class BaselineChanges:
     """Tokens, each sorted: only in the new baseline, only in the old one, in both."""
 
     new: tuple[str, ...]
@@ -86,7 +86,7 @@ def baseline_of_items(items: pl.DataFrame, key: bytes) -> dict[str, Any]:
     }
 
 
-def changes(old: dict[str, Any], new: dict[str, Any]) -> Changes:
+def changes(old: dict[str, Any], new: dict[str, Any]) -> BaselineChanges:
     """What differs between two baselines.
 
     Raises:
@@ -97,7 +97,7 @@ def changes(old: dict[str, Any], new: dict[str, Any]) -> Changes:
     if not hmac.compare_digest(old["key"], new["key"]):
         raise _wrong_key("baseline")
     before, after = set(old["items"]), set(new["items"])
-    return Changes(
+    return BaselineChanges(
         tuple(sorted(after - before)), tuple(sorted(before - after)), tuple(sorted(before & after))
     )
 

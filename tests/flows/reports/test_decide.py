@@ -13,7 +13,7 @@ from terminal import shown
 from waiting import PATIENCE
 
 from flows.reports.decide import open_values
-from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
+from hush_core.config.decisions import ValueDecision, decisions_file, read_decisions, write_decision
 from hush_core.errors import InputError
 
 WEAK, EXAMPLE = "Sommer2019!", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -118,10 +118,10 @@ def test_without_a_terminal_nothing_is_asked_and_no_work_is_done(job):
 def test_a_later_line_counts_and_a_wrong_one_is_named_and_not_shown(tmp_path):
     file = tmp_path / "job.decisions"
     for verdict in ("credential", "public"):
-        write_decision(file, Decision("a7b3ade17ded", verdict, "2026-11-26", "for\n two reasons"))
+        write_decision(file, ValueDecision("a7b3ade17ded", verdict, "2026-11-26", "for\n two reasons"))
     assert str(read_decisions(file)["a7b3ade17ded"]) == "a7b3ade17ded public 2026-11-26 for two reasons"
     file.write_bytes(file.read_bytes().rstrip(b"\n"))  # as an editor may leave it
-    write_decision(file, Decision("b7b3ade17ded", "unsure", "2026-11-26", "later"))
+    write_decision(file, ValueDecision("b7b3ade17ded", "unsure", "2026-11-26", "later"))
     assert len(read_decisions(file)) == 2
     file.write_text(f"# ours\n\n{WEAK} public 2026-11-26 no digits\n")
     with pytest.raises(InputError, match="job.decisions:3") as caught:

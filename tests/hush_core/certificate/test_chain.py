@@ -11,7 +11,7 @@ from histories_of_runs import SETTINGS, earlier_of
 from hush_core.accounting import Participation, Run, bound_of_runs
 from hush_core.certificate import carried_on, verify_certificate
 from hush_core.certificate.other_stores import known_runs
-from hush_core.certificate.recheck import Mechanism, Secrets, recheck_all_runs
+from hush_core.certificate.recheck import SampledRun, Secrets, recheck_all_runs
 from hush_core.errors import CertificationError, InputError, VerificationError
 from hush_core.history import RunHistory, RunText
 
@@ -265,7 +265,7 @@ def test_a_bound_of_all_runs_that_is_too_small_is_found_by_the_second_route(
     own = Secrets(
         tables["weights.parquet"]["weight"].to_numpy(), plan.expected_batch, tables["edges.parquet"], 3
     )
-    mechanism, bounds = Mechanism(plan.noise_multiplier, plan.rounds), tables["bounds.parquet"]
+    mechanism, bounds = SampledRun(plan.noise_multiplier, plan.rounds), tables["bounds.parquet"]
 
     def recheck(bounds):
         return recheck_all_runs(

@@ -17,8 +17,8 @@ from hush_core.certificate import document, verify_certificate
 from hush_core.certificate.recheck import (
     BY_BINOMIAL,
     BY_OWN,
-    Mechanism,
     NotConfirmed,
+    SampledRun,
     Secrets,
     check,
     posterior,
@@ -231,7 +231,7 @@ def parts(verification):
     """Its tables by name, how its secrets are drawn, and its mechanism."""
     tables = {name.removesuffix(".parquet"): table for name, table in verification.tables.items()}
     own = Secrets(tables["weights"]["weight"].to_numpy(), 6, tables["edges"], 3)
-    return tables, own, Mechanism(verification.certificate.facts.plan.noise_multiplier, 40)
+    return tables, own, SampledRun(verification.certificate.facts.plan.noise_multiplier, 40)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sizes import examples
 
 from hush_core.corpus.blob_cache import BlobCache
 from hush_core.corpus.blob_store import BlobStore, _write_all
-from hush_core.corpus.chunks import Layout, chunk_ranges
+from hush_core.corpus.chunks import ChunkLayout, chunk_ranges
 from hush_core.corpus.cuts import cells
 from hush_core.corpus.git import blobs
 from hush_core.errors import InputError
@@ -51,7 +51,7 @@ def test_the_layout_is_what_loops_over_files_would_give(sizes, data):
     place = st.tuples(st.integers(0, len(sizes) - 1), st.integers(0, 40), st.integers(0, 40))
     spans = [(n, min(a, sizes[n]), min(b, sizes[n])) for n, a, b in data.draw(st.lists(place, max_size=6))]
     spans = [(n, a, b) for n, a, b in spans if a < b]
-    layout = Layout(np.array(blobs, dtype=np.int32), np.array(sizes), 16)
+    layout = ChunkLayout(np.array(blobs, dtype=np.int32), np.array(sizes), 16)
     columns = (np.array([span[i] for span in spans], dtype=np.int64) for i in range(3))
     layout = layout.around(*columns)
     cut, cell = {}, {}
@@ -85,7 +85,7 @@ def test_only_whole_chunks_and_whole_contents_are_equal():
     with BlobStore() as blob_store:
         for i, text in enumerate([b"a" * 16 + b"tail", b"a" * 16 + b"tail!", b"tail", b"tail", b"a" * 16]):
             blob_store.add(b"%02x" % i, text)
-        layout = Layout(np.arange(5, dtype=np.int32), blob_store.sizes, 16)
+        layout = ChunkLayout(np.arange(5, dtype=np.int32), blob_store.sizes, 16)
         same = layout.equals(blob_store).tolist()
     # pieces: 0 full, 1 a tail; 2 full, 3 a tail; 4 and 5 whole contents; 6 full
     assert same[0] == same[2] == same[6]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sizes import examples, seeds
 
 from hush_core.corpus import PLACEHOLDER, BlobStore, Replacements
-from hush_core.corpus.chunks import Layout
+from hush_core.corpus.chunks import ChunkLayout
 from hush_core.corpus.cuts import cells, limits
 
 TEXT = inspect.getsource(argparse).encode()
@@ -24,7 +24,7 @@ SHORT, MIDDLING = limits(C)
 
 def pieces(content: bytes, spans, chunk_bytes: int):
     """[(text, secrets)] in order, by the layout that is shipped."""
-    layout = Layout(np.zeros(1, np.int32), np.array([len(content)]), chunk_bytes)
+    layout = ChunkLayout(np.zeros(1, np.int32), np.array([len(content)]), chunk_bytes)
     secrets = np.array([s for s, _, _ in spans], dtype=np.int64)
     columns = [np.zeros(len(spans), np.int64), *(np.array([r[i] for r in spans], np.int64) for i in (1, 2))]
     layout = layout.around(*columns)

@@ -9,12 +9,12 @@ from scipy.stats import spearmanr
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.rehearsal import Measured, cast, play, played_plan, untagged_texts
+from hush_core.rehearsal import MeasuredTexts, cast, play, played_plan, untagged_texts
 from hush_core.training import byte_gpt, fit_private
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 8) for i in range(60)]
 
-MEASURED = [Measured("validation", TEXTS[50:], 1.0)]
+MEASURED = [MeasuredTexts("validation", TEXTS[50:], 1.0)]
 
 
 def played(folder, *, rate=3e-2, noise=0.3, seed=1, measured=MEASURED, told=None, **more):
@@ -61,7 +61,11 @@ def test_a_run_that_diverges_has_no_loss_and_was_not_stopped(tmp_path):
 
 
 def test_kinds_of_text_count_by_their_shares(tmp_path):
-    measured = [Measured("a", TEXTS[50:54], 0.6), Measured("b", TEXTS[54:], 0.2), Measured("none", [], 0.2)]
+    measured = [
+        MeasuredTexts("a", TEXTS[50:54], 0.6),
+        MeasuredTexts("b", TEXTS[54:], 0.2),
+        MeasuredTexts("none", [], 0.2),
+    ]
     done = played(tmp_path, measured=measured)
     assert set(done.parts) == {"a", "b"} and done.parts["a"] != done.parts["b"]
     assert done.loss == pytest.approx((0.6 * done.parts["a"] + 0.2 * done.parts["b"]) / 0.8)
@@ -116,7 +120,13 @@ def test_predictions_rank_plans_as_the_real_runs_do(corpus, tmp_path):
         how = {"noise_multiplier": sigma, "rounds": ROUNDS, "expected_batch": BATCH, "clip_norm": 1.0}
         acted = played_plan(rates, len(acting), **how)
         done = play(
-            acted, acting, [Measured("all", measured, 1.0)], fresh(), settings, tmp_path / f"a{place}", seed=1
+            acted,
+            acting,
+            [MeasuredTexts("all", measured, 1.0)],
+            fresh(),
+            settings,
+            tmp_path / f"a{place}",
+            seed=1,
         )
         predicted.append(done.loss)
         plan = ProtectionPlan(rates, sigma, ROUNDS, BATCH, 1.0, "best", pl.DataFrame())

@@ -10,7 +10,7 @@ from weighing import BATCH, ROUNDS, needs_of_binding, settings, sigma, weighed
 from hush_core.accounting import calibrate, noise_for_all
 from hush_core.errors import InputError
 from hush_core.weights import (
-    Mechanism,
+    RoundSettings,
     WeightSettings,
     capacity_rule,
     largest_batch,
@@ -102,7 +102,7 @@ def crossed(seed):
     drop = {"without_secret": "drop"}
     matched = weigh(edges, secrets, n_examples=n, settings=settings("matched", c=0.3, **drop))
     batch = max(1, int(0.9 * largest_batch(matched.weights)))
-    mechanism = Mechanism(rounds=ROUNDS, expected_batch=batch, method="blow_up")
+    mechanism = RoundSettings(rounds=ROUNDS, expected_batch=batch, method="blow_up")
     needed = noise_for_all(
         edges, sampling_rates(matched.weights, batch), secrets, rounds=ROUNDS, method="blow_up"
     )

@@ -53,6 +53,16 @@ def test_a_flow_takes_what_a_look_kept_and_the_other_way_round(prefect_harness, 
     assert calls == [0.1], "computed twice"
 
 
+def test_the_log_has_no_line_of_a_step_that_took_no_time_or_was_kept(monkeypatch, caplog):
+    priced = make("steps-quick", [])
+    with caplog.at_level("INFO"), alone():
+        assert priced(3.0) == priced(3.0)
+        assert not caplog.messages
+        monkeypatch.setattr("tasks.runtime.steps.WORTH_A_LINE", 0.0)
+        priced(4.0)
+    assert caplog.messages == ["done"]
+
+
 def test_a_record_cut_short_is_computed_again():
     calls, before = [], set(home().results.iterdir())
     priced = make("steps-cut", calls)

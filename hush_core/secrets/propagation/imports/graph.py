@@ -46,11 +46,11 @@ class ImportGraph:
             keys.provide(f"fs/{source.path}", source.index)
         # `resolve(source, reference)` of each: the keys that a reference asks for, of those that some file provides
         self._resolvers = {
-            "python": python.Modules(self._sources, keys),
-            **dict.fromkeys(_SCRIPTS, javascript.Modules(self._sources, keys)),
+            "python": python.PythonModules(self._sources, keys),
+            **dict.fromkeys(_SCRIPTS, javascript.JavaScriptModules(self._sources, keys)),
             "go": go.Packages(self._sources, keys),
             "java": java.Types(self._sources, keys),
-            "rust": rust.Modules(self._sources, keys),
+            "rust": rust.RustModules(self._sources, keys),
             **dict.fromkeys(_C, c.Headers(self._sources, keys)),
         }
         self._askers: dict[str, list[int]] = defaultdict(list)

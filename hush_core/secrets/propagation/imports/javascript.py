@@ -80,7 +80,7 @@ def _reference(specifier: str, keyword: bytes) -> Reference:
     return Reference("url" if keyword in _URLS else "import", specifier)
 
 
-class Modules:
+class JavaScriptModules:
     """What a specifier can reach among the files of a repository."""
 
     def __init__(self, sources: list[Source], keys: Keys) -> None:

@@ -85,7 +85,7 @@ def _listed(pattern: re.Pattern[bytes], content: bytes, at: int) -> Iterator[byt
         at = match.end()
 
 
-class Modules:
+class PythonModules:
     """Python's modules among the files of a repository."""
 
     def __init__(self, sources: list[Source], keys: Keys) -> None:

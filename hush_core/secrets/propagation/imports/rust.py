@@ -102,7 +102,7 @@ def _use_tree(content: bytes, at: int, skip: Skipper) -> Iterator[str]:
         yield "::".join(path)
 
 
-class Modules:
+class RustModules:
     """Rust's crates and modules among the files of a repository."""
 
     def __init__(self, sources: list[Source], keys: Keys) -> None:

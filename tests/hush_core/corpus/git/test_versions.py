@@ -8,7 +8,7 @@ import pytest
 from trees import files_in, history_of, people_of, texts_of, tree_of, versions_of
 
 from hush_core.corpus import BlobStore, CleanView
-from hush_core.corpus.chunks import Layout, chunk_ranges
+from hush_core.corpus.chunks import ChunkLayout, chunk_ranges
 from hush_core.corpus.git.blobs import reachable_blobs
 from hush_core.corpus.git.history import parse_mailmap
 from hush_core.corpus.git.history_log import load_log, log_file, read_log, save_log
@@ -290,7 +290,7 @@ def test_many_blobs_stream_in_order(make_repo):
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 160, 161])
 def test_chunks_tile_the_file_and_overlap_agrees_with_brute_force(size):
     ranges = list(chunk_ranges(size, 16))
-    layout = Layout(np.zeros(1, np.int32), np.array([size]), 16)
+    layout = ChunkLayout(np.zeros(1, np.int32), np.array([size]), 16)
     assert b"".join(bytes(range(256))[a:b] for a, b in ranges) == bytes(range(256))[:size]
     for start in range(size):
         for end in range(start + 1, min(size, start + 40) + 1):
