@@ -219,7 +219,7 @@ def calibrate_losses(model: Model, start: Model, texts: MemberTexts) -> Losses:
     return Losses(tagged=found[texts.tagged], members=found[texts.members], others=found[texts.others])
 
 
-class KExtraction(BaseModel, frozen=True):
+class ExtractedShares(BaseModel, frozen=True):
     """`k_extraction` by reference: (share, from, to) of each model and of the difference."""
 
     prefix: int
@@ -232,7 +232,7 @@ class KExtraction(BaseModel, frozen=True):
 
 
 @cached_task(name="audit_extract", version=1)
-def extract_texts(model: Model, start: Model, texts: MemberTexts) -> KExtraction | None:
+def extract_texts(model: Model, start: Model, texts: MemberTexts) -> ExtractedShares | None:
     """k-extraction of texts with a secret; None where no text is long enough, or the model's context too short."""
     from hush_core.auditing.k_extraction import k_extraction, window_of
 
@@ -243,7 +243,7 @@ def extract_texts(model: Model, start: Model, texts: MemberTexts) -> KExtraction
     if not length:
         return None
     found = k_extraction(one, two, told, prefix=prefix, length=length, progress=progress_log())
-    return KExtraction(
+    return ExtractedShares(
         prefix=prefix, length=length, texts=found.texts, trained=found.trained, start=found.start,
         difference=found.difference, table=store.put_frame(found.table, kind="audit_extracted"),
     )  # fmt: skip

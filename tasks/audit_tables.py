@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from hush_core.auditing.document import AttackFacts
 from hush_core.certificate import read_certificate, read_tables
-from tasks.audit import SEED, KExtraction, Losses, MemberTexts
+from tasks.audit import SEED, ExtractedShares, Losses, MemberTexts
 from tasks.runtime.caching import cached_task
 from tasks.runtime.store import Ref, open_store
 
@@ -98,7 +98,7 @@ def hold_against(
     )
 
 
-def extraction_facts(found: KExtraction | None) -> Measured:
+def extraction_facts(found: ExtractedShares | None) -> Measured:
     """k-extraction; what each text came to is published by its number."""
     from hush_core.auditing import facts
 
