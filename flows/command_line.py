@@ -251,7 +251,7 @@ def exit_status():
         # the terminal is closed: what handles SIGTERM now handles this too
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     try:
-        with _told_apart():
+        with _exit_by_error():
             yield
     except Exception:
         if not asked.is_set():
@@ -264,7 +264,7 @@ def exit_status():
 
 
 @contextmanager
-def _told_apart() -> Iterator[None]:
+def _exit_by_error() -> Iterator[None]:
     try:
         yield
     except InputError as error:

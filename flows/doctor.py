@@ -57,7 +57,7 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
     there = (check_disk, check_tracker) if place.root.is_dir() else ()  # a first command makes it
     for ask in (
         *there, check_orchestrator, trust_root, signing_key, webhook.endpoint, retry_pauses, runner,
-        training_hosts, check_storage, _untold,
+        training_hosts, check_storage, _undelivered,
     ):  # fmt: skip
         yield from _refusal(ask)
     yield from _first_key()
@@ -66,7 +66,7 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
         yield from _promised(config_file)
 
 
-def _untold() -> None:
+def _undelivered() -> None:
     """A promotion that nobody has taken for hours."""
     since = (datetime.now(UTC) - LATE).isoformat(timespec="seconds")
     late = [one for one in webhook.messages() if one.moved and one.at < since]

@@ -137,7 +137,7 @@ def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot 
 def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
     """Against the nearest earlier version of its store that can be read, and against all others of that store whose
     run it does not count, as a copy of the home may have made them. It names nearer ones of other stores."""
-    store, found, told, near = verification.certificate.facts.store, verification, [], False
+    store, found, chains, near = verification.certificate.facts.store, verification, [], False
     counted = set(verification.tables["runs.parquet"]["key"])
     for earlier, made_by in earlier_versions(model_uri):
         of, _, run = made_by.partition(" ")
@@ -150,6 +150,6 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
         except VerificationError:
             continue  # of an older hush, deleted, or damaged: it says nothing
         found = carried_on(before, read_tables(folder), verification, earlier)
-        told.append(found.chain)
+        chains.append(found.chain)
         near |= before.facts.store == store
-    return replace(found, chain="; ".join(told))
+    return replace(found, chain="; ".join(chains))

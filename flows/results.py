@@ -57,9 +57,9 @@ def verified(target: str, found: Verification, privacy: PrivacyReport | None) ->
 
     columns = [name for name in VerifiedSecret.model_fields if name != "target"]
     rows = found.rows.select(*columns, target="posterior").iter_rows(named=True)
-    told = None
+    epsilons = None
     if privacy is not None:
-        told = [
+        epsilons = [
             PrivateSecret(**r) for r in privacy.rows.select("name", "delta", "epsilon").iter_rows(named=True)
         ]
     return Verified(
@@ -70,7 +70,7 @@ def verified(target: str, found: Verification, privacy: PrivacyReport | None) ->
         said=verdict(found),
         secrets=[VerifiedSecret(**row) for row in rows],
         unchecked=list(found.unchecked),
-        privacy=told,
+        privacy=epsilons,
     )
 
 

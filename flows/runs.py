@@ -55,10 +55,9 @@ def render_runs(counted: CountedRuns, console: Console) -> None:
         return
     table = Table("run", "σ", "rounds", "released", "secrets", "store", "audit", box=None)
     for run in counted.runs:
-        told = ("?",) * 3
+        sigma = rounds = secrets = "?"
         if run.rounds is not None:
-            told = (f"{run.noise_multiplier:.4g}", f"{run.rounds:,}", f"{run.secrets:,}")
-        sigma, rounds, secrets = told
+            sigma, rounds, secrets = f"{run.noise_multiplier:.4g}", f"{run.rounds:,}", f"{run.secrets:,}"
         where, said = "another" if run.added else "this", "REFUTED" if run.refuted else ""
         table.add_row(run.key[:12], sigma, rounds, f"{run.released:,}", secrets, where, said)
     console.print(table)

@@ -53,7 +53,7 @@ class Watched(BaseModel, frozen=True):
     """What a look at all champions came to."""
 
     models: list[WatchedModel]
-    told: list[str]
+    sent: list[str]
     """Ids of the promotions that the webhook's receiver took now."""
     waiting: list[str]
     """Ids of those that it has not taken yet."""
@@ -86,12 +86,12 @@ def watch(config_file: str | None = None, models: list[str] | None = None) -> Wa
             troubles.append(error)
     for one in found:
         get_run_logger().info("%s: %s", one.champion or one.model, one.found)
-    told = webhook.deliver()
+    delivery = webhook.deliver()
     if failures:
         raise VerificationError(failures)
     if troubles:
         raise troubles[0]  # the task of each has logged it
-    return Watched(models=found, told=list(told.taken), waiting=list(told.waiting))
+    return Watched(models=found, sent=list(delivery.taken), waiting=list(delivery.waiting))
 
 
 @task(name="look after champion", cache_policy=NO_CACHE)
@@ -185,5 +185,5 @@ def render_watched(done: Watched, console: Console) -> None:
         console.print(f"{one.champion or one.model}: {one.found}", soft_wrap=True)
     if not done.models:
         console.print("no model is watched: this home has promoted none (name a config, or --model)")
-    if done.told or done.waiting:
-        console.print(f"webhook: {len(done.told)} promotions sent, {len(done.waiting)} wait")
+    if done.sent or done.waiting:
+        console.print(f"webhook: {len(done.sent)} promotions sent, {len(done.waiting)} wait")

@@ -96,13 +96,13 @@ def refuted_older(older: OlderCertificate, directory: Path, entry: ModelVersion)
 
 def _own_audit(certificate: Certificate | OlderCertificate, entry: ModelVersion) -> AuditDocument | None:
     """Of the version itself: that of this home, if it has one, unless the one beside the version refutes."""
-    mine, told = kept(certificate.digest, files_digest(certificate.model_files)), _registered(entry)
-    if told is not None:
-        if told.certificate_digest != certificate.digest:
+    mine, registered = kept(certificate.digest, files_digest(certificate.model_files)), _registered(entry)
+    if registered is not None:
+        if registered.certificate_digest != certificate.digest:
             raise VerificationError([f"{FOLDER}/{AUDIT}: is an audit of another certificate"])
-        if told.store == home().fingerprint("identity") and not _ours(told):
+        if registered.store == home().fingerprint("identity") and not _ours(registered):
             raise VerificationError([f"{FOLDER}/{AUDIT}: was edited: the key of this home did not sign it"])
-    return told if told is not None and told.outcome == REFUTED else mine or told
+    return registered if registered is not None and registered.outcome == REFUTED else mine or registered
 
 
 def note_elsewhere(runs: Iterable[str]) -> None:
@@ -159,11 +159,11 @@ def _registered(entry: ModelVersion) -> AuditDocument | None:
         if file is None or not file.is_file():
             missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
             raise VerificationError([missing])
-        told = read_audit(file.read_bytes(), f"{FOLDER}/{AUDIT}")
-    if told.outcome != entry.tags[OUTCOME]:
+        document = read_audit(file.read_bytes(), f"{FOLDER}/{AUDIT}")
+    if document.outcome != entry.tags[OUTCOME]:
         why = f"{FOLDER}/{AUDIT}: was edited, or is not the audit that the version's tag names"
         raise VerificationError([why])
-    return told
+    return document
 
 
 def _ours(document: AuditDocument) -> bool:

@@ -149,14 +149,14 @@ def _that_stand(secrets: int) -> str:
 
 def ways(coverage: dict[str, Any]) -> list[str]:
     """By which way each entry of whole files came to its examples, those in other files apart; no path."""
-    told = []
+    lines = []
     for entry, facts in coverage["secrets"].items():
         reasons = facts.get("reasons", {})
         spread = [f"{reasons[way]:,} {words}" for way, words in WAYS.items() if reasons.get(way)]
         own = sum(n for reason, n in reasons.items() if not is_propagated(reason))
         if spread and issubclass(entry_of(facts["kind"]), FileSecret):
-            told.append(f"{entry}: {counted(own, 'example')} of its own files; {', '.join(spread)}")
-    return told
+            lines.append(f"{entry}: {counted(own, 'example')} of its own files; {', '.join(spread)}")
+    return lines
 
 
 def _documentation(states: dict[str, list[str]]) -> list[str]:

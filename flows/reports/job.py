@@ -221,9 +221,9 @@ def _losses(report: Report) -> list[str]:
     lines += [f"| {name} | {bits:.3f} |" for name, bits in report.losses.items()]
     if report.gain is not None:
         lines += ["", f"{report.gain:.0%} of what unprotected training gains."]
-    told = [f"{name} {bits:.3f}" for name, bits in report.tagged_losses.items() if bits is not None]
+    losses = [f"{name} {bits:.3f}" for name, bits in report.tagged_losses.items() if bits is not None]
     share = "" if (gain := report.tagged_gain) is None else f", {gain:.0%} of what unprotected training gains"
-    return [*lines, "", f"On held-back text WITH a secret: {' · '.join(told)}{share}."] if told else lines
+    return [*lines, "", f"On held-back text WITH a secret: {' · '.join(losses)}{share}."] if losses else lines
 
 
 def _secrets(report: Report) -> list[str]:

@@ -115,17 +115,16 @@ class RunHistory:
         return {self.public_name(name) for name in self._folders.all()}
 
     def listed(self) -> pl.DataFrame:
-        """key · noise_multiplier · rounds · released · secrets · added (from another store): every run that
+        """key · noise_multiplier · rounds · secrets · released · added (from another store): every run that
         released anything; nulls where it does not say how it drew."""
         rows = []
         for folder, released, record in self._read():
-            told = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
-            sigma, rounds, secrets = told
+            drew = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
             added = folder.name.startswith(ADDED)
-            rows.append((self.public_name(folder.name), sigma, rounds, released, secrets, added))
+            rows.append((self.public_name(folder.name), *drew, released, added))
         kinds = {
-            "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "released": pl.UInt32,
-            "secrets": pl.UInt32, "added": pl.Boolean,
+            "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "secrets": pl.UInt32,
+            "released": pl.UInt32, "added": pl.Boolean,
         }  # fmt: skip
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
@@ -147,20 +146,20 @@ class RunHistory:
     def named(self, settings: str, runs: Collection[str] = ()) -> pl.DataFrame:
         """name · prior · posterior of every secret that a run of these settings, or one of `runs` (public names),
         promised something of; of those that released anything. `name` as in `RunText.identities`."""
-        told = [pl.DataFrame(schema=SECRETS)]
+        promised = [pl.DataFrame(schema=SECRETS)]
         for folder, _, record in self._read():
             if record and (record.settings == settings or self.public_name(folder.name) in runs):
-                told.append(record.secrets)
-        return pl.concat(told).drop_nulls().unique("name", keep="first", maintain_order=True)
+                promised.append(record.secrets)
+        return pl.concat(promised).drop_nulls().unique("name", keep="first", maintain_order=True)
 
     def models(self) -> list[tuple[str, str]]:
         """(public name of the run whose releases are in it, digest of the model's files) of every run that ended in
         a model, the last one last. The name is empty where the model holds no release."""
         paths = sorted(self._root.glob(f"*/{MODEL}"), key=lambda path: path.stat().st_mtime_ns)
-        told = [(path.parent.name, *path.read_text().partition(" ")) for path in paths]
+        noted = [(path.parent.name, *path.read_text().partition(" ")) for path in paths]
         return [
             (of if blank else self.public_name(run), sha256)
-            for run, sha256, blank, of in told
+            for run, sha256, blank, of in noted
             if len(sha256) == 64
         ]
 
@@ -245,17 +244,17 @@ class RunHistory:
         runs, profiles = [], [pl.DataFrame(schema=PROFILES)]
         bare = np.zeros(named.height, dtype=bool)
         words = words_of_values(text, self._key), words_of_files(text, self._key)
-        told = self._read(run)
-        unknown = self._folders.unnoted() + sum(record is None for _, _, record in told)
-        told = [(folder, released, record) for folder, released, record in told if record is not None]
+        records = self._read(run)
+        unknown = self._folders.unnoted() + sum(record is None for _, _, record in records)
+        records = [(folder, released, record) for folder, released, record in records if record is not None]
         # a word is noted once, by whichever run used it first: what any of them used is asked of each
-        used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in told)])
+        used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in records)])
         own, passages = self._passages(text)
         here = texts_untagged(text, self._key)
-        untagged = pl.concat([here, *(record.untagged_texts() for _, _, record in told)], how="diagonal")
+        untagged = pl.concat([here, *(record.untagged_texts() for _, _, record in records)], how="diagonal")
         here = pl.concat([here, passages])
         named_alike, others, gone = set(named["name"]), [], []
-        for folder, released, record in told:
+        for folder, released, record in records:
             # an older hush wrote none as null
             theirs = record.secrets.with_columns(pl.col("name").cast(pl.String))
             known = theirs.with_row_index("secret").join(named, on="name")

@@ -105,8 +105,8 @@ def _check_attestation(
     text = attestation.read_text("utf-8", "replace")
     statement, signer = open_statement(text, str(attestation), trust, kind)
     expected = _subjects(certificate, file_sha256(directory / DOCUMENT))
-    told = {one.get("name"): one.get("digest", {}).get("sha256") for one in statement.get("subject", ())}
-    if told != expected or statement.get("predicate") != said:
+    attested = {one.get("name"): one.get("digest", {}).get("sha256") for one in statement.get("subject", ())}
+    if attested != expected or statement.get("predicate") != said:
         raise VerificationError([f"{attestation}: attests another certificate, or other files"])
     return signer
 

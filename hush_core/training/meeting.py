@@ -126,9 +126,9 @@ def raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path, mee
             raise RankFailed(f"the process of rank {rank} was ended by {name}{why}; {AGAIN}")
     if INTERRUPTED in codes or -signal.SIGINT in codes:
         raise KeyboardInterrupt
-    told = {int(rank) for rank, _ in failures}
+    reported = {int(rank) for rank, _ in failures}
     for ended, code in enumerate(codes):
-        if code and ended not in told:
+        if code and ended not in reported:
             meeting.lose(ended, code, work_dir / f"rank-{ended}.log")
     if refusals:
         raise refusals[0]

@@ -234,12 +234,12 @@ def _wait(
             while selector.select(_TICK if None in codes else 0):
                 *lines, rest = (rest + os.read(reading, 1 << 16)).split(b"\n")
                 for line in lines:
-                    told = json.loads(line)
-                    meeting.over |= told == MET
-                    if isinstance(told, dict) and watch is not None:
-                        watch(told)
-                    elif isinstance(told, list) and progress is not None:
-                        progress(*told)
+                    message = json.loads(line)
+                    meeting.over |= message == MET
+                    if isinstance(message, dict) and watch is not None:
+                        watch(message)
+                    elif isinstance(message, list) and progress is not None:
+                        progress(*message)
             if failed_at is None and any(code not in (None, 0, INTERRUPTED) for code in codes):
                 failed_at = time.monotonic()
             if None not in codes or (failed_at is not None and time.monotonic() - failed_at > _GRACE):

@@ -152,13 +152,13 @@ def decide(
 def _way(asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Predicted, law: Law) -> Way:
     taken, why = _taken(asked, entry, facts, predicted, law)
     applies = asked.mechanism == HushMechanism() and asked.without_secret == "plain"
-    told = applies and predicted.numbers is not None
+    predictable = applies and predicted.numbers is not None
     little = applies and taken == "noise" and facts.secrets > 0 and not _gains(law, predicted, facts)
     share = law.share_gained(predicted.signal, predicted.numbers or 0, unlike=facts.is_unlike)
     return Way(
         entry=entry.id, asked=entry.protect, taken=taken,
         why=f"{why}; {_little(law, predicted, facts)}" if little else why, little=little,
-        secrets=facts.secrets, examples=facts.examples, noise=share if told else None,
+        secrets=facts.secrets, examples=facts.examples, noise=share if predictable else None,
         redact=REDACTED_GAIN if can_redact(entry) else None,
     )  # fmt: skip
 

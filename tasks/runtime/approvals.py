@@ -63,7 +63,7 @@ class Promotion(BaseModel):
         else:
             _file(self.model).unlink(missing_ok=True)
 
-    def told_by(self, message: Message) -> bool:
+    def is_announced_by(self, message: Message) -> bool:
         return (message.model, message.version, message.at) == (self.model, self.version, self.at)
 
     def keep(self) -> Promotion:

@@ -49,7 +49,7 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
     certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it. Raises
     VerificationError: the registry names another certificate by now. InputError: this account may not decide; or
     the webhook cannot be used as it is set up."""
-    told = webhook.endpoint() if status == APPROVED else None
+    receiver = webhook.endpoint() if status == APPROVED else None
     with _refused_in_words(), one_at_a_time(home(), "decisions"):
         entry, client = find_version(model_uri), tracker()
         if (certificate or status == APPROVED) and entry.tags.get(DIGEST) != certificate:
@@ -64,7 +64,7 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
         note_last(entry.name, entry.version, facts[SIGNATURE])
         pending = None
         if status == APPROVED:
-            if told:
+            if receiver:
                 _message(entry, facts).keep()
             pending = Promotion.begun(entry.name, str(entry.version), facts[AT]).keep()
         for key, value in facts.items():  # the signature last
@@ -107,7 +107,7 @@ def _is_meant(noted: Promotion) -> bool:
 def _move_alias(noted: Promotion) -> None:
     tracker().set_registered_model_alias(noted.model, CHAMPION, noted.version)
     for message in webhook.messages():
-        if noted.told_by(message):
+        if noted.is_announced_by(message):
             message.model_copy(update={"moved": True}).keep()
     noted.done().keep()
     _forget_overtaken(noted.model)
@@ -118,7 +118,7 @@ def _forget_overtaken(model: str) -> None:
     back."""
     last = last_promotion(model)
     for message in webhook.messages():
-        if message.model == model and (last is None or not last.told_by(message)):
+        if message.model == model and (last is None or not last.is_announced_by(message)):
             message.forget()
 
 

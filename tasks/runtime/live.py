@@ -162,7 +162,7 @@ class _Courier(threading.Thread):
         self._spool, self._rounds = spool, rounds
         self._file = os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._wake, self._over = threading.Event(), False
-        self._place, self._run_id, self._told = 0, "", False
+        self._place, self._run_id, self._warned = 0, "", False
         self._artifact, self._not_before = None, 0.0
         self._context = contextvars.copy_context()  # which flow's run it is
 
@@ -207,10 +207,10 @@ class _Courier(threading.Thread):
                 self._place = rows[-1][1]
                 rows = _read(self._spool, self._place)
                 self._show(rows)  # those that came meanwhile
-            self._told = False
+            self._warned = False
         except Exception as error:  # whatever a server or its client says: training must not hear it
-            if not self._told:
-                self._told = True
+            if not self._warned:
+                self._warned = True
                 _log.warning("live metrics wait for the tracker (%s)", type(error).__name__)
 
     def _show(self, rows: list[tuple[dict[str, Any], int]]) -> None:
@@ -220,15 +220,15 @@ class _Courier(threading.Thread):
         if not rows or FlowRunContext.get() is None or time.monotonic() < self._not_before:
             return
         done, rounds = rows[-1][0]["step"], self._rounds
-        told = {
+        fields = {
             "progress": round(100.0 * done / rounds, 1),
             "description": f"{done:,} of {rounds:,} rounds released",
         }
         try:
             if self._artifact is None:
-                self._artifact = create_progress_artifact(key="hush-rounds", **told)
+                self._artifact = create_progress_artifact(key="hush-rounds", **fields)
             else:
-                update_progress_artifact(self._artifact, **told)
+                update_progress_artifact(self._artifact, **fields)
         except Exception:
             self._not_before = time.monotonic() + 60.0
 

@@ -90,16 +90,16 @@ def progress_log() -> Progress:
     the round with a checkpoint, all else at once. `suspendable` then says why.
     """
     logger, lines = run_logger(), Lines()
-    told = False
+    signalled = False
 
     def progress(stage: str, done: int, total: int) -> None:
-        nonlocal told
+        nonlocal signalled
         if STOPPING.is_set():
             raise KeyboardInterrupt
         _refuse_if_dismissed()
         main = threading.current_thread() is threading.main_thread()
-        if not told and main and suspended():
-            told = True
+        if not signalled and main and suspended():
+            signalled = True
             signal.raise_signal(signal.SIGINT)
         for screen in SCREENS:
             screen(stage, done, total)

@@ -183,9 +183,9 @@ def with_audit(
 
 
 def _audited(row: Mapping[str, Any]) -> AuditedRow:
-    told = [row[name] for name in ("written_evidence", "ranked_evidence") if row[name] is not None]
+    evidence = [row[name] for name in ("written_evidence", "ranked_evidence") if row[name] is not None]
     return AuditedRow(
-        evidence=max(told, default=None),
+        evidence=max(evidence, default=None),
         **{name: row[name] for name in AuditedRow.model_fields if name != "evidence"},
     )
 
@@ -211,8 +211,8 @@ def verdict(page: PageDocument) -> tuple[Literal["bad", "warn", "good"], str, st
             "No secret that was found was trained on: values are redacted, other text with one is left out."
         )
     if report.warnings:
-        told = counted(len(report.warnings), "warning")
-        return "warn", "Certified, with warnings", f"{kept} {told} to read first."
+        warnings = counted(len(report.warnings), "warning")
+        return "warn", "Certified, with warnings", f"{kept} {warnings} to read first."
     return "good", "Certified", kept
 
 

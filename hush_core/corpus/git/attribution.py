@@ -34,7 +34,7 @@ def added_lines(
     diff to each parent adds it, or takes it for a line of another path; in that case all of the file is added here.
     """
     log = history.log
-    asked, untold = _askable(view, history, commits, max_bytes)
+    asked, unreadable = _askable(view, history, commits, max_bytes)
     lines: set[int] = set()
     if asked:
         limit, commits_asked = f"core.bigFileThreshold={max_bytes}", (log.commit[c] + b"\n" for c in asked)
@@ -42,11 +42,11 @@ def added_lines(
         seen = count()
         for after, added in _hunks(pieces, lambda: progress("history", next(seen), len(asked))):
             if added is None:
-                untold.add(after)
+                unreadable.add(after)
             else:
                 lines.update(line_hash(line) for line in added.splitlines() if tells(line))
         progress("history", len(asked), len(asked))
-    return lines, untold
+    return lines, unreadable
 
 
 def _askable(
@@ -64,8 +64,8 @@ def _askable(
         return asked.tolist(), set()
     merges = set(view.run("rev-list", "--min-parents=2", view.commit, "--").split())
     heavy = {c for c in log.change_commit[chosen[large]].tolist() if log.commit[c] in merges}
-    untold = log.change_blob[chosen[large | np.isin(log.change_commit[chosen], list(heavy))]]
-    return [c for c in asked.tolist() if c not in heavy], {log.blobs[b] for b in untold.tolist()}
+    unreadable = log.change_blob[chosen[large | np.isin(log.change_commit[chosen], list(heavy))]]
+    return [c for c in asked.tolist() if c not in heavy], {log.blobs[b] for b in unreadable.tolist()}
 
 
 _DIFF = (

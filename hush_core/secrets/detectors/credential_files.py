@@ -149,9 +149,9 @@ def _matches(place: Place, content: bytes, first: int, last: int) -> Iterator[li
         yield from place.compiled.finditer(content, first, last)
         return
     while match := place.compiled.search(content, first, last):
-        told = _SECRET_OPTION.search(match[1])
-        first = match.end() if told else match.start() + 1
-        if told:
+        option = _SECRET_OPTION.search(match[1])
+        first = match.end() if option else match.start() + 1
+        if option:
             yield match
 
 

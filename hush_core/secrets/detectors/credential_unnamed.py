@@ -139,18 +139,18 @@ def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
     if not mine:
         return list(rows)
     forms: dict[tuple, set[bytes]] = defaultdict(set)
-    told = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
+    announced = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
     for (start, end, _), value in mine:
         form = _form(value)
         if (form not in forms and _tells(content, start - ABOVE, start)) or _is_a_line(content, start, end):
-            told.add(form)
+            announced.add(form)
         forms[form].add(value)
         forms[_head(value)].add(value)
     data = set()
     for row, value in mine:
         form, head = _form(value), _head(value)
         many = len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED)
-        if form not in told and (many or _is_element(content, row[0], row[1])):
+        if form not in announced and (many or _is_element(content, row[0], row[1])):
             why = "one of many values of its form in this file, none under a telling name"
             rejected(why if many else "an element, an argument or a field, with no telling word near", value)
             data.add(row)
