@@ -159,8 +159,8 @@ def noise_by_runs(
         return found and found.noise_multiplier
 
     return [
-        NoiseOfRuns(runs=runs, anew=sigma(anew), going_on=sigma(going_on), later_rounds=later)
-        for runs, anew, going_on in running
+        NoiseOfRuns(runs=runs, from_start=sigma(start), from_previous=sigma(previous), later_rounds=later)
+        for runs, start, previous in running
     ]
 
 

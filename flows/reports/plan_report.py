@@ -214,12 +214,14 @@ def retraining(report: PlanReport) -> str:
     if not report.noise_by_runs:
         return ""
 
-    anew, going_on = (by_runs(report.noise_by_runs, way, ".3g") for way in ("anew", "going_on"))
+    from_start, from_previous = (
+        by_runs(report.noise_by_runs, f"from_{w}", ".3g") for w in ("start", "previous")
+    )
     own = "this one run" if report.runs == 1 else f"{report.runs} runs"
     later = report.noise_by_runs[0].later_rounds
     rounds = "1 round" if later == 1 else f"{later} rounds"
     return (
-        f"σ by the number of runs that the targets hold for: {anew}; continuing from the promoted "
-        f"model with {rounds} each (train.start: champion): {going_on}. The config says {own} "
+        f"σ by the number of runs that the targets hold for: {from_start}; continuing from the promoted "
+        f"model with {rounds} each (train.start: champion): {from_previous}. The config says {own} "
         "(promise.runs)" + (f"; {report.next_run}" if report.next_run else "")
     )
