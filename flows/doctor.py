@@ -154,15 +154,15 @@ def _packages(place: Home) -> Iterator[HushError]:
         wanted = Requirement(line)
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
             continue
-        mend = f'pip install -c constraints.txt "{wanted.name}{wanted.specifier}"'
+        fix = f'pip install -c constraints.txt "{wanted.name}{wanted.specifier}"'
         try:
             found = distribution(wanted.name).version
         except PackageNotFoundError:
-            yield InputError(wanted.name, "is not installed", mend)
+            yield InputError(wanted.name, "is not installed", fix)
             continue
         if not wanted.specifier.contains(found, prereleases=True):
             yield InputError(
-                wanted.name, f"is {found}, and hush is made for {wanted.specifier or 'any'}", mend
+                wanted.name, f"is {found}, and hush is made for {wanted.specifier or 'any'}", fix
             )
 
 

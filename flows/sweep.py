@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hush_core.config import ByteGptModel, CorrelatedMechanism, HushConfig, HushMechanism, Method
 from hush_core.errors import HushError, InputError, Unavailable
-from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
+from hush_core.weights import Scale, WeightSettings, drowns, smaller_c_to_try, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.publish_plan import NoiseOfRuns, PlanRow, frame_of, recommend
@@ -58,7 +58,7 @@ def sweep_points(
         price_all(more, extracted, config)
         points += more
         own = frame_of([row_of(p, config) for p in points if p.method == config.method])
-        scales = [Scale(c=c) for c in goes_on_below(own)] if extend else []
+        scales = [Scale(c=c) for c in smaller_c_to_try(own)] if extend else []
     places = {method: place for place, method in enumerate(methods)}
     return sorted(points, key=lambda p: (places[p.method], p.settings.c or p.settings.noise_multiplier))
 

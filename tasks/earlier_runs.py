@@ -37,7 +37,7 @@ class OtherRuns(BaseModel, frozen=True):
 
     @classmethod
     def of(cls, earlier: Earlier, store: Store) -> OtherRuns:
-        table = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index(
+        table = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.noise_free}).with_row_index(
             "secret_id"
         )
         return cls(
@@ -50,8 +50,8 @@ class OtherRuns(BaseModel, frozen=True):
         )
 
     def load(self, store: Store) -> Earlier:
-        bare = store.read_frame(self.by_secret)["bare"].to_numpy()
-        return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), bare, self.unknown)
+        noise_free = store.read_frame(self.by_secret)["bare"].to_numpy()
+        return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), noise_free, self.unknown)
 
 
 class Before(BaseModel, frozen=True):
@@ -148,10 +148,10 @@ def look_back(
     others = OtherRuns.of(earlier, store)
     runs, made = config.promise.runs if config.promise else 0, set(earlier.runs["key"].to_list())
     run_logger().info("%d of %d promised runs were made", len(made), runs)
-    goes_on = config.train.start == "champion" and bool(made)
-    without_rounds = goes_on and quiet_nights(config) and history.trained_before(text)
+    continues = config.train.start == "champion" and bool(made)
+    without_rounds = continues and quiet_nights(config) and history.trained_before(text)
     champion = None
-    if goes_on and (without_rounds or len(made) < runs):
+    if continues and (without_rounds or len(made) < runs):
         ended = tuple(one for one in history.models() if one[0] in {*made, ""})
         champion = fetch_champion(config.tracking.model, ended)
     return Before(others=others, secrets=secrets, champion=champion, without_rounds=without_rounds)

@@ -124,15 +124,15 @@ def resting_on(
         return Standing("".join(words), refuted=False)
     run, why = broken[0]
     which = f"run {run[:12]}" + (f" and {len(broken) - 1} more" if len(broken) > 1 else "")
-    goes_on = certificate.facts.training.started_from is not None
+    continued = certificate.facts.training.started_from is not None
     said = (
         f"REFUTED with {which}: this model continues earlier runs, its promise is the bound of all of them, and "
         f"that counts on a run whose model was refuted ({why.model}: {why.in_words()})"
-        if goes_on
+        if continued
         else f"of all runs together NOTHING is promised any more: {which}, which those bounds count, was refuted "
         f"({why.model}: {why.in_words()}); the bounds of this run alone hold"
     )
-    return Standing("; ".join([*words, said]), refuted=goes_on)
+    return Standing("; ".join([*words, said]), refuted=continued)
 
 
 def _read(path: Path) -> AuditDocument:

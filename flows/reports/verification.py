@@ -213,7 +213,7 @@ def audit_page(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
         "| samples needed | exposure, bits (95 %) | before | unlikely by certificate | ceiling |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    telling = sorted(
+    by_evidence = sorted(
         rows, reverse=True,
         key=lambda row: max((row["written"] or 0.0) / row["certified"], row["ranked_evidence"] or 0.0),
     )  # fmt: skip
@@ -230,7 +230,7 @@ def audit_page(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
             document.not_run(),
             "",
             *(secrets if rows else []),
-            *(_audited(row) for row in telling[:MOST_SECRETS]),
+            *(_audited(row) for row in by_evidence[:MOST_SECRETS]),
             f"\n{len(rows) - MOST_SECRETS} more in secrets.parquet." if len(rows) > MOST_SECRETS else "",
             "An attack that finds nothing proves nothing: the certificate is the promise, and holds of attacks "
             "that nobody has tried. Which attack can show what: docs/auditing.md.",

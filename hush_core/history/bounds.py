@@ -50,7 +50,7 @@ def bounds_of_all_runs(
     """
     bounds = bounds.sort("secret_id")
     found = bounds.select("secret_id", all_runs="bound", all_runs_method="method", all_runs_lower="lower")
-    if not (earlier.profiles.height or earlier.unknown or earlier.bare.any()):
+    if not (earlier.profiles.height or earlier.unknown or earlier.noise_free.any()):
         return found.cast(dict(ALL_RUNS))
     profiles = group_profiles(edges, rates, bounds)
     alike, unlike = by_settings(earlier, settings, promised=promised)
@@ -69,7 +69,8 @@ def bounds_of_all_runs(
     def mine(secret: int) -> Run:
         return Run(profiles.participation(int(profiles.of_secret[secret])), noise_multiplier, rounds)
 
-    nothing = set(range(bounds.height)) if earlier.unknown else set(np.flatnonzero(earlier.bare).tolist())
+    noise_free = np.flatnonzero(earlier.noise_free).tolist()
+    nothing = set(range(bounds.height) if earlier.unknown else noise_free)
     same = unlike.filter(pl.col("same_promise").all().over("secret_id"))
     filtered = kept_by_filter(same, mine, bounds)
     nothing |= set(unlike["secret_id"].to_list()) - filtered

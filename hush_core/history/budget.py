@@ -145,7 +145,7 @@ def _told(
             "leave the key out; a fresh HUSH_HOME counts from zero, honest only if all earlier models are gone",
         )
     alike, unlike = by_settings(earlier, settings, promised=True)
-    bare = np.flatnonzero(earlier.bare).tolist()
+    bare = np.flatnonzero(earlier.noise_free).tolist()
     for found, why, mend in (
         (
             bare,

@@ -136,8 +136,8 @@ def texts_untagged(text: RunText, key: bytes) -> pl.DataFrame:
     """example · hash of every text that is used now and that no secret is in; −1: public text."""
     rows = np.flatnonzero(text.untagged)
     own = pl.DataFrame({"example": rows, "hash": hashes_of([text.texts[i] for i in rows], key)}, schema=NOW)
-    bare = np.unique(hashes_of(text.without_noise, key))
-    others = pl.DataFrame({"example": np.full(len(bare), -1), "hash": bare}, schema=NOW)
+    noise_free = np.unique(hashes_of(text.without_noise, key))
+    others = pl.DataFrame({"example": np.full(len(noise_free), -1), "hash": noise_free}, schema=NOW)
     return pl.concat([own, others.join(own, on="hash", how="anti")])
 
 

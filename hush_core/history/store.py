@@ -242,7 +242,7 @@ class RunHistory:
         named = secrets.with_row_index("secret_id")
         now, files = texts_tagged(text, self._key), files_tagged(text, self._key)
         runs, profiles = [], [pl.DataFrame(schema=PROFILES)]
-        bare = np.zeros(named.height, dtype=bool)
+        noise_free = np.zeros(named.height, dtype=bool)
         words = words_of_values(text, self._key), words_of_files(text, self._key)
         records = self._read(run)
         unknown = self._folders.unnoted() + sum(record is None for _, _, record in records)
@@ -262,12 +262,12 @@ class RunHistory:
             held = pl.concat([texts_held(record, known, now, own), *found])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
-            bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
+            noise_free[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
             gone.append(let_go(record, known, untagged, passages, text.of_whole_files))
-            bare[gone[-1]["secret_id"].to_numpy()] = True
+            noise_free[gone[-1]["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
             if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little
-                bare[profile["secret_id"].to_numpy()] = True
+                noise_free[profile["secret_id"].to_numpy()] = True
             mechanism = record.noise_multiplier, record.rounds, released, record.settings
             if profile.height:
                 kept = known.filter(
@@ -286,7 +286,7 @@ class RunHistory:
         gone = [frame.join(here, on="hash").select(LET_GO.keys()) for frame in gone]
         let_go_now = pl.concat([pl.DataFrame(schema=LET_GO), *gone]).unique().sort("secret_id", "example")
         table = pl.DataFrame(runs, schema=RUNS, orient="row")
-        return Earlier(table, pl.concat(profiles), bare, unknown, let_go_now)
+        return Earlier(table, pl.concat(profiles), noise_free, unknown, let_go_now)
 
     def _read(self, but: str = "") -> list[tuple[Path, int, RunRecord | None]]:
         """Folder, releases and record of every other run that released anything; None if it does not say how it

@@ -107,7 +107,7 @@ class ClusterRunner(DaskTaskRunner):
                 _put_right(store, ref)
             return self._begun(task, parameters, *args, **kwargs)
 
-        return Mended(self._begun(task, parameters, *args, **kwargs), again)
+        return RetriedFuture(self._begun(task, parameters, *args, **kwargs), again)
 
     def _begun(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
         with get_client(sync_client=True) as prefect:
@@ -147,7 +147,7 @@ class ClusterRunner(DaskTaskRunner):
             self.required.forget()
 
 
-class Mended(PrefectDaskFuture[Any]):
+class RetriedFuture(PrefectDaskFuture[Any]):
     """What a worker without this home does. Where it does not find an object whole in HUSH_STORE, which is asked
     for names alone when a task begins, the task's objects are put right there and it is done again, once."""
 

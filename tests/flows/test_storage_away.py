@@ -130,9 +130,9 @@ def test_a_comparison_names_no_rival_for_it(monkeypatch, config):
     def away(*_):
         raise SharedStoreError("away")
 
-    monkeypatch.setattr(compare, "_play", away)
+    monkeypatch.setattr(compare, "_train_rival", away)
     monkeypatch.setattr(compare, "get_run_logger", lambda: SimpleNamespace(warning=print, info=print))
     rival = Rival("hush", config)
     progress = SimpleNamespace(done=lambda failed=False: None)
     with ThreadPoolExecutor(1) as threads, pytest.raises(SharedStoreError):
-        compare._play_all(threads, [rival], 1, progress)
+        compare._train_rivals(threads, [rival], 1, progress)

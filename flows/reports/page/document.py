@@ -79,7 +79,7 @@ class Axis:
 
 SHOWN = 1000
 """Secrets on the page, those that need looking at first."""
-TELLING = 20
+MOST_OTHERS = 20
 """Secrets of an audit that have no row on the page, by evidence."""
 
 
@@ -178,7 +178,7 @@ def with_audit(
     found = [_audited(row) for row in rows]
     kept = [row for row in found if row.name in shown]
     others = sorted((row for row in found if row.name not in shown), key=lambda r: -(r.evidence or 0.0))
-    by_name = {row.name: row for row in [*kept, *others[:TELLING]]}
+    by_name = {row.name: row for row in [*kept, *others[:MOST_OTHERS]]}
     return page.model_copy(update={"audit": Audited(document=document, rows=by_name, told=len(found))})
 
 

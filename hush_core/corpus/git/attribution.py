@@ -20,7 +20,7 @@ from hush_core.corpus.git.history_log import FILE
 from hush_core.corpus.git.process import parted
 from hush_core.progress import Progress
 
-_TELLING = re.compile(rb"[A-Za-z0-9\x80-\xff]")
+_LETTER_OR_DIGIT = re.compile(rb"[A-Za-z0-9\x80-\xff]")
 _BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
 
@@ -44,7 +44,7 @@ def added_lines(
             if added is None:
                 unreadable.add(after)
             else:
-                lines.update(line_hash(line) for line in added.splitlines() if tells(line))
+                lines.update(line_hash(line) for line in added.splitlines() if has_text(line))
         progress("history", len(asked), len(asked))
     return lines, unreadable
 
@@ -115,14 +115,14 @@ def line_spans(content: bytes, lines: set[int]) -> Iterator[tuple[int, int]]:
 
 
 def numbered_spans(content: bytes, lines: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Byte ranges of the telling lines with these numbers (from 1, ended by a line feed as git counts them)."""
+    """Byte ranges of the lines with text among these numbers (from 1, ended by a line feed as git counts them)."""
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) == 10) + 1
     ends = np.append(ends, len(content)) if not len(ends) or ends[-1] < len(content) else ends
     starts = np.concatenate([[0], ends[:-1]])
     for line in np.unique(lines).tolist():
         if 0 < line <= len(ends):
             start, end = int(starts[line - 1]), int(ends[line - 1])
-            if tells(content[start:end]):
+            if has_text(content[start:end]):
                 yield start, end
 
 
@@ -152,6 +152,6 @@ def line_hash(line: bytes) -> int:
     return hash(line.strip())
 
 
-def tells(line: bytes) -> bool:
+def has_text(line: bytes) -> bool:
     """Whether a line has a letter or a digit."""
-    return _TELLING.search(line) is not None
+    return _LETTER_OR_DIGIT.search(line) is not None

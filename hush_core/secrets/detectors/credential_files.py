@@ -22,7 +22,7 @@ from hush_core.secrets.detectors.credential_names import MAX_VALUE, RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id
-from hush_core.secrets.detectors.credential_words import names_a_digest, names_a_page, tells, words
+from hush_core.secrets.detectors.credential_words import is_keyword, names_a_digest, names_a_page, words
 from hush_core.secrets.detectors.rejected import rejected
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
@@ -212,7 +212,7 @@ def _nothing(line: bytes, value: bytes, *, encoded: bool) -> bool:
     if is_public_armour(value) if encoded else _HOST.fullmatch(value) or _SWITCH.fullmatch(value):
         return True
     name = _LOGIN_NAME.match(line)
-    if name is None or len(value) >= 12 or any(map(tells, words(name[0]))):
+    if name is None or len(value) >= 12 or any(map(is_keyword, words(name[0]))):
         return False
     try:
         plain = base64.b64decode(value, validate=True) if encoded else value

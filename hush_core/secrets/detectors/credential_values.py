@@ -20,7 +20,7 @@ from hush_core.secrets.detectors.base import Span
 from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET, readable
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
-from hush_core.secrets.detectors.credential_words import tells, words
+from hush_core.secrets.detectors.credential_words import is_keyword, words
 from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.priors import (
     ASSIGNED,
@@ -271,7 +271,7 @@ def _is_word(value: bytes) -> bool:
     if len(value) < SHORTEST_WEAK_BYTES and value.isalnum():
         return True
     if is_short(value) and (numbered := _NUMBERED.fullmatch(value)):
-        return tells(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
+        return is_keyword(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
     if not _LETTERS.fullmatch(value):
         return False
     named = words(value)

@@ -160,7 +160,7 @@ def test_another_target_today_is_another_promise(history, verified):
 
 def test_what_was_trained_on_without_noise_there_is_bare_here(history, verified):
     taken_in(history, verified)
-    assert history.earlier("mine", tonight("gamma", "alpha")).bare.tolist() == [True, False]
+    assert history.earlier("mine", tonight("gamma", "alpha")).noise_free.tolist() == [True, False]
 
 
 def test_a_certificate_of_another_key_or_with_unknown_runs_is_refused(history, verified):
