@@ -133,13 +133,13 @@ class HushConfig(Section):
                     "name one of `tables`, or leave `table` out for all of them"
                 )
             try:
-                posterior, prior = self.posterior(secret), self.prior(secret)
+                target, prior = self.target(secret), self.prior(secret)
             except ValueError as error:
                 yield str(error)
                 continue
-            if posterior <= prior:
+            if target <= prior:
                 yield (
-                    f"secrets.{secret.id}: target r = {posterior:g} is not above the prior p = {prior:g}; "
+                    f"secrets.{secret.id}: target r = {target:g} is not above the prior p = {prior:g}; "
                     "raise the level, or prior_cap_bits or the declared bits if they are what makes p so large"
                 )
 
@@ -236,7 +236,7 @@ class HushConfig(Section):
         """Dotted keys whose values the plan chose, as the file leaves them open."""
         return self._chosen
 
-    def posterior(self, secret: SecretEntry) -> float:
+    def target(self, secret: SecretEntry) -> float:
         """The target r_j of a secret of this config."""
         if isinstance(secret.level, str):
             try:

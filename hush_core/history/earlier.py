@@ -89,9 +89,9 @@ def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([secrets, pl.DataFrame(rows, schema=secrets.schema, orient="row")])
 
 
-def _row(secret_id: int, identity: str, prior: float, posterior: float) -> tuple:
+def _row(secret_id: int, identity: str, prior: float, target: float) -> tuple:
     """Kind and name are such that the identity is this one."""
     kind, blank, name = identity.partition(" ")
     if not blank:  # a value's digest
         kind, name = "value", f"retired/{identity}"
-    return secret_id, kind, name, prior, posterior, -math.log2(prior), "named by an earlier run only"
+    return secret_id, kind, name, prior, target, -math.log2(prior), "named by an earlier run only"

@@ -62,7 +62,7 @@ def _secrets(config: HushConfig, found: list[DetectedSecret], which: np.ndarray)
         one = found[number]
         secret = config.secrets[one.entry]
         prior = config.prior(secret, one.bits)
-        target = config.posterior(secret)
+        target = config.target(secret)
         rows.append((secret_id, secret.kind, one.name, prior, target, -math.log2(prior), one.provenance))
     return pl.DataFrame(rows, schema=SECRETS, orient="row")
 

@@ -118,7 +118,7 @@ def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None =
         return None
     targets = pl.DataFrame({
         "prior": [config.prior(entry) for entry in noised],
-        "posterior": [config.posterior(entry) for entry in noised],
+        "posterior": [config.target(entry) for entry in noised],
     }, schema={"prior": pl.Float64, "posterior": pl.Float64})  # fmt: skip
     signal, law = float(shifts(targets).sum()), law or Law()
     least = (

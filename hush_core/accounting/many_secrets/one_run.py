@@ -89,7 +89,7 @@ class OneRun(Accountant):
     ) -> None:
         self.profiles = profiles
         history = History.of_run(sigma, rounds, np.arange(len(profiles)), profiles)
-        super().__init__(history, profiles.prior, profiles.posterior, method, progress)
+        super().__init__(history, profiles.prior, profiles.target, method, progress)
 
     def name(self, secret: int) -> str:
         return self.profiles.label(secret)
