@@ -49,7 +49,7 @@ from tasks.audit_tables import (
 from tasks.certificate import code_versions
 from tasks.leftovers import claim_flow_run
 from tasks.models import Model
-from tasks.refutation import whose_releases
+from tasks.refutation import runs_in_model
 from tasks.runtime.environment import home
 from tasks.runtime.flow_runs import named
 from tasks.runtime.progress import suspendable
@@ -176,7 +176,7 @@ def publish(
                 code=code_versions(),
             )
         )
-        record_audit(model_uri, document, files, *whose_releases(of))
+        record_audit(model_uri, document, files, *runs_in_model(of))
         if out is not None:
             shutil.copytree(folder, out, dirs_exist_ok=True)
             (Path(out) / AUDIT).write_bytes(document.to_bytes())

@@ -13,10 +13,10 @@ from mlflow.entities.model_registry import ModelVersion
 
 from hush_core.certificate import (
     Verification,
-    carried_on,
     check_files,
     read_certificate,
     read_tables,
+    verified_against,
     verify_certificate,
 )
 from hush_core.errors import OlderSchema, VerificationError
@@ -91,8 +91,8 @@ def _blamed(model_uri: str, into: Path, trust: TrustRoot | None) -> Iterator[Non
         except OlderSchema:
             raise _of_an_older_hush(model_uri, into, trust) from None
     except VerificationError as error:
-        if (trouble := own_trouble(error)) is not None:
-            raise trouble from error
+        if (failure := local_failure(error)) is not None:
+            raise failure from error
         raise
 
 
@@ -110,7 +110,7 @@ def _of_an_older_hush(model_uri: str, into: Path, trust: TrustRoot | None) -> Ol
     )
 
 
-def own_trouble(error: BaseException | None) -> OSError | None:
+def local_failure(error: BaseException | None) -> OSError | None:
     """What a failed verification came of, where that is this machine: by number, as words may be the file's."""
     if is_full(None):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -149,7 +149,7 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
             check_files(before, folder, None)
         except VerificationError:
             continue  # of an older hush, deleted, or damaged: it says nothing
-        found = carried_on(before, read_tables(folder), verification, earlier)
+        found = verified_against(before, read_tables(folder), verification, earlier)
         chains.append(found.chain)
         near |= before.facts.store == store
     return replace(found, chain="; ".join(chains))

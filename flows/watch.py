@@ -76,21 +76,21 @@ def watch(config_file: str | None = None, models: list[str] | None = None) -> Wa
     names = {*(models or ()), *(one.model for one in promotions())}
     if config_file:
         names.add(load_config(Path(config_file), command="watch").tracking.model)
-    found, failures, troubles = [], [], []
+    found, failures, errors = [], [], []
     for name in sorted(names):
         try:
             found.append(look_after(name))
         except VerificationError as error:
             failures += error.failures
         except Exception as error:  # the worker's own, or the registry's: it says nothing of the model
-            troubles.append(error)
+            errors.append(error)
     for one in found:
         get_run_logger().info("%s: %s", one.champion or one.model, one.found)
     delivery = webhook.deliver()
     if failures:
         raise VerificationError(failures)
-    if troubles:
-        raise troubles[0]  # the task of each has logged it
+    if errors:
+        raise errors[0]  # the task of each has logged it
     return Watched(models=found, sent=list(delivery.taken), waiting=list(delivery.waiting))
 
 

@@ -17,7 +17,7 @@ from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audi
 from hush_core.certificate.document import files_digest
 from hush_core.certificate.older import OlderCertificate, counted_runs
 from hush_core.errors import VerificationError
-from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on, whose_releases
+from tasks.refutation import FOLDER, keep, kept, refuted_runs, runs_in_model, standing_from
 from tasks.runtime import approvals
 from tasks.runtime.decisions import decide
 from tasks.runtime.environment import home
@@ -69,7 +69,7 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
     certificate, found = verification.certificate, _own_audit(verification.certificate, entry)
     counted = verification.tables["runs.parquet"]["key"].to_list()
     refuted = {**_refuted_elsewhere(set(counted)), **refuted_runs()} if counted else {}
-    stands = resting_on(certificate, counted, refuted, found)
+    stands = standing_from(certificate, counted, refuted, found)
     if not stands.words:
         return verification
     known = [one for one in (found, *(refuted[run] for run in counted if run in refuted)) if one is not None]
@@ -140,7 +140,7 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
                 entry.name, entry.version,
             )  # fmt: skip
             continue  # a model of others stops no job
-        if names := wanted & {*whose_releases(certificate)}:
+        if names := wanted & {*runs_in_model(certificate)}:
             document = _registered(entry)
             of = (certificate.digest, files_digest(certificate.model_files))
             if document is None or (document.certificate_digest, document.model_files) != of:

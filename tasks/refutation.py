@@ -71,10 +71,10 @@ def refuted_runs() -> dict[str, AuditDocument]:
 def standing(certificate: Certificate, counted: Iterable[str]) -> Standing:
     """What this home's audits say of a certificate that counts these earlier runs."""
     found = kept(certificate.digest, files_digest(certificate.model_files))
-    return resting_on(certificate, counted, refuted_runs(), found)
+    return standing_from(certificate, counted, refuted_runs(), found)
 
 
-def whose_releases(certificate: Certificate) -> tuple[str, ...]:
+def runs_in_model(certificate: Certificate) -> tuple[str, ...]:
     """The public names of the run that made a model and, where that made no certified round, of the one whose
     releases are in it."""
     facts = certificate.facts
@@ -104,7 +104,7 @@ def refuted_answer(folder: Path) -> str:
     return stands.words if stands.refuted else ""
 
 
-def resting_on(
+def standing_from(
     certificate: Certificate,
     counted: Iterable[str],
     refuted: dict[str, AuditDocument],

@@ -49,11 +49,11 @@ def verdict(verification: Verification) -> list[str]:
         lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
     lines += [*_over_all_runs(verification), verification.chain]
     signature, approval, audit = verification.signature, verification.approval, verification.audit
-    lines.append(_said(signature, signature.startswith("NOT")))
+    lines.append(_line(signature, signature.startswith("NOT")))
     lines.append(
-        _said(approval if approval.startswith("NOT") else _cell_of(approval), approval.startswith("NOT"))
+        _line(approval if approval.startswith("NOT") else _cell_of(approval), approval.startswith("NOT"))
     )
-    lines.append(_said(_cell_of(audit), verification.refuted or "NOT" in audit))
+    lines.append(_line(_cell_of(audit), verification.refuted or "NOT" in audit))
     if facts.training.started_from:
         lines.append(
             f"continues from the model of run {facts.training.started_from[:12]}: the promise for the model "
@@ -74,14 +74,14 @@ def verdict(verification: Verification) -> list[str]:
             "its prior; what the search did not find is not covered"
         )
         shown = verification.redaction or "NOT CHECKED whether an example holds a redacted value"
-        lines.append(_said(shown, shown.startswith("NOT")))
+        lines.append(_line(shown, shown.startswith("NOT")))
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
     lines.append(f"not checked, as nothing in a certificate can show it: {', '.join(verification.unchecked)}")
     return [line for line in lines if line]
 
 
-def _said(text: str, warn: bool) -> str:
+def _line(text: str, warn: bool) -> str:
     return f"WARNING: {text}" if text and warn else text
 
 

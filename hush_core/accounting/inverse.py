@@ -123,9 +123,9 @@ def _largest_hazards(pairs: np.ndarray, mechanism: dict) -> np.ndarray:
     low, high = np.full(len(pairs), -1), np.full(len(pairs), len(grid))
     while np.any(high - low > 1):
         middle = (low + high) // 2
-        open_ = high - low > 1
-        for place in np.unique(middle[open_]):
-            asked = np.flatnonzero(open_ & (middle == place))
+        undecided = high - low > 1
+        for place in np.unique(middle[undecided]):
+            asked = np.flatnonzero(undecided & (middle == place))
             meets = _bounds(float(grid[place]), pairs[asked, 0], mechanism) <= pairs[asked, 1]
             low[asked[meets]], high[asked[~meets]] = place, place
     return np.where(low >= 0, grid[np.maximum(low, 0)], 0.0)

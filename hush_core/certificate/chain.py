@@ -15,7 +15,7 @@ from hush_core.errors import VerificationError
 _MOST = 5
 
 
-def carried_on(
+def verified_against(
     before: Certificate, tables: dict[str, pl.DataFrame], verification: Verification, name: str
 ) -> Verification:
     """The verification with the result of comparing it with an earlier certificate, called `name`.

@@ -19,7 +19,7 @@ RUNS = {
 PROFILES = {
     "run": pl.UInt32, "secret_id": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64, "same_promise": pl.Boolean,
 }  # fmt: skip
-LET_GO = {"secret_id": pl.UInt32, "example": pl.Int64}
+NOW_UNTAGGED = {"secret_id": pl.UInt32, "example": pl.Int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +37,18 @@ class Earlier:
             followed from it.
         noise_free: (secrets,) bool by secret_id. A text that is tagged with the secret now was trained on WITHOUT
             noise, or with too little, as an audit refuted the run. Or a text that a run tagged with it is used
-            untagged by another run or this one (`let_go`). Stored as the column `bare`.
+            untagged by another run or this one (`now_untagged`). Stored as the column `bare`.
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
-        let_go: secret_id · example: texts that an earlier run tagged with the secret and that this one is to use
-            untagged; −1 for public text. For a message; it is not kept.
+        now_untagged: secret_id · example: texts that an earlier run tagged with the secret and that this one is to
+            use untagged; −1 for public text. For a message; it is not kept.
     """
 
     runs: pl.DataFrame
     profiles: pl.DataFrame
     noise_free: np.ndarray
     unknown: int
-    let_go: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LET_GO))
+    now_untagged: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=NOW_UNTAGGED))
 
     @property
     def counts(self) -> np.ndarray:

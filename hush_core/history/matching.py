@@ -72,7 +72,7 @@ def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
 
 
-def let_go(
+def find_now_untagged(
     record: RunRecord,
     known: pl.DataFrame,
     untagged: pl.DataFrame,
@@ -95,7 +95,7 @@ def let_go(
     return pl.concat([part.select("secret_id", "hash") for part in parts]).unique()
 
 
-def noted_as_let_go(record: RunRecord, text: RunText, gone: pl.DataFrame, key: bytes) -> RunRecord:
+def noted_as_untagged(record: RunRecord, text: RunText, gone: pl.DataFrame, key: bytes) -> RunRecord:
     """This run's own record with what it uses untagged of earlier runs' secrets (`gone`: secret_id · example) under
     their names, so that the end of that text hides nothing. A text without noise represents public ones."""
     rows = record.texts.with_row_index("text").filter(~record.is_tagged)

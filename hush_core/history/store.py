@@ -29,15 +29,15 @@ import polars as pl
 
 from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
-from hush_core.history.earlier import LET_GO, PROFILES, RUNS, Earlier
+from hush_core.history.earlier import NOW_UNTAGGED, PROFILES, RUNS, Earlier
 from hush_core.history.folders import ADDED, MODEL, RunFolders
 from hush_core.history.matching import (
     dominating_binomials,
     files_tagged,
+    find_now_untagged,
     held_by_words,
     held_in_files,
-    let_go,
-    noted_as_let_go,
+    noted_as_untagged,
     texts_held,
     texts_tagged,
     texts_untagged,
@@ -80,7 +80,7 @@ class RunHistory:
             words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
             record = replace(RunRecord.of(text, self._key), words=words)
             record = replace(record, passages=passages_noted(text, record, *self._passages(text), self._key))
-            record = noted_as_let_go(record, text, self._earlier(run, text).let_go, self._key)
+            record = noted_as_untagged(record, text, self._earlier(run, text).now_untagged, self._key)
             noted = RunRecord.read(folder, self._identity)
             (record.and_also(noted) if noted else record).write(folder, self._identity)
             sync(self._root)
@@ -263,7 +263,7 @@ class RunHistory:
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             noise_free[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
-            gone.append(let_go(record, known, untagged, passages, text.of_whole_files))
+            gone.append(find_now_untagged(record, known, untagged, passages, text.of_whole_files))
             noise_free[gone[-1]["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
             if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little
@@ -283,10 +283,10 @@ class RunHistory:
                 others.append((set(record.secrets["name"]), self.public_name(folder.name), *mechanism))
         # of other settings, and of no secret of today: the noise of a run above may have followed from it
         runs += [(len(runs) + i, *run) for i, (_, *run) in enumerate(o for o in others if o[0] & named_alike)]
-        gone = [frame.join(here, on="hash").select(LET_GO.keys()) for frame in gone]
-        let_go_now = pl.concat([pl.DataFrame(schema=LET_GO), *gone]).unique().sort("secret_id", "example")
+        gone = [frame.join(here, on="hash").select(NOW_UNTAGGED.keys()) for frame in gone]
+        gone = pl.concat([pl.DataFrame(schema=NOW_UNTAGGED), *gone]).unique().sort("secret_id", "example")
         table = pl.DataFrame(runs, schema=RUNS, orient="row")
-        return Earlier(table, pl.concat(profiles), noise_free, unknown, let_go_now)
+        return Earlier(table, pl.concat(profiles), noise_free, unknown, gone)
 
     def _read(self, but: str = "") -> list[tuple[Path, int, RunRecord | None]]:
         """Folder, releases and record of every other run that released anything; None if it does not say how it

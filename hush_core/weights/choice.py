@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from hush_core.config import HushConfig, HushMechanism, SecretEntry
 from hush_core.config.changes import can_redact, redacted_by_plan
 from hush_core.config.secrets import Protect
-from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, UNLIKE_ERROR, Law, shifts
+from hush_core.weights.law import MOST_OVERESTIMATE, REDACTED_GAIN, UNLIKE_ERROR, Law, shifts
 
 ROUNDS = 20
 EPOCHS = 4
@@ -71,7 +71,7 @@ class EntryFacts:
     @property
     def margin(self) -> float:
         """Bits a byte by which what the law predicts of its text may be too high."""
-        return UNLIKE_ERROR if self.is_unlike else TOO_HOPEFUL
+        return UNLIKE_ERROR if self.is_unlike else MOST_OVERESTIMATE
 
 
 @dataclass(frozen=True)

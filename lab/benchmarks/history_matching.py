@@ -167,7 +167,7 @@ def graphs(repository: Path, commits: list[str], protected: list[str], work: Pat
         run = f"{number:064x}"
         if number:
             last = RunHistory(work / "one", key=KEY, identity="i")
-            gone = last.earlier(run, text).let_go
+            gone = last.earlier(run, text).now_untagged
             paths = graph.examples["path"].gather(gone["example"]).unique().sort().to_list()
             found.append({"commit": commit[:10], "tagged": int(tagged.sum()), "let_go": paths})
             print(f"  {found[-1]}", flush=True)

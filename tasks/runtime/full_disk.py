@@ -8,7 +8,7 @@ import shutil
 from tasks.runtime.environment import home
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-SAID = ("No space left on device", "disk is full", "Disk quota exceeded")
+MESSAGES = ("No space left on device", "disk is full", "Disk quota exceeded")
 """How those say it whose errors are no OSError with its number: SQLite, polars, safetensors, a copied folder."""
 NOTHING_LEFT = 1 << 20
 """Bytes free under HUSH_HOME below which another error is put down to it: a server that can write no more answers
@@ -30,7 +30,7 @@ def is_full(error: BaseException | None) -> bool:
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno in FULL:
             return True
-        if any(said in str(error) for said in SAID):
+        if any(said in str(error) for said in MESSAGES):
             return True
         error = getattr(error, "orig", None) or error.__cause__ or error.__context__
     try:

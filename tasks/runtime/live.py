@@ -61,7 +61,7 @@ class Live:
 
     def __init__(self, experiment: str, model: str) -> None:
         self._experiment, self._model = experiment, model
-        self._courier: _Courier | None = None
+        self._sender: _Sender | None = None
         self._rounds = _Rounds()
 
     def begin(self, run: str, rounds: int) -> None:
@@ -69,24 +69,24 @@ class Live:
         spool = spool_of(run)
         private_folder(spool.parent)
         self._rounds = _Rounds()
-        self._courier = _Courier(self._experiment, self._model, run, spool, rounds)
-        self._courier.start()
+        self._sender = _Sender(self._experiment, self._model, run, spool, rounds)
+        self._sender.start()
 
     def row(self, row: Mapping[str, Any]) -> None:
         """A row of the training's log, after its round (`hush_core.progress.Watch`)."""
-        if self._courier is not None:
+        if self._sender is not None:
             self._put(self._rounds.kept(row, time.monotonic()))
 
     def _put(self, kept: dict[str, float] | None) -> None:
-        if self._courier is not None and kept:
+        if self._sender is not None and kept:
             # to ten seconds: a finer time of each round would tell more of how many examples its batch held
-            self._courier.put({**kept, "time": int(time.time() // EVERY * EVERY * 1000)})
+            self._sender.put({**kept, "time": int(time.time() // EVERY * EVERY * 1000)})
 
     def end(self, *, failed: bool) -> None:
         """The rounds are over, or were cut off: then the tracker's run is closed. Waits PATIENCE at most."""
-        if self._courier is not None:
+        if self._sender is not None:
             self._put(self._rounds.rest(time.monotonic()))
-            self._courier.end(failed=failed)
+            self._sender.end(failed=failed)
 
 
 @contextmanager
@@ -153,7 +153,7 @@ class _Rounds:
         return kept
 
 
-class _Courier(threading.Thread):
+class _Sender(threading.Thread):
     """Sends rows from the file to the servers. It reports its own errors once, and they end nothing."""
 
     def __init__(self, experiment: str, model: str, run: str, spool: Path, rounds: int) -> None:

@@ -86,7 +86,7 @@ def in_files(
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
             before = content[max(first, start - public.SHOWN) : start]
-            if reason := _nobodys(value, before):
+            if reason := _no_secret(value, before):
                 rejected(reason, value)
                 continue
             if (_TYPE.search(before) or content[end : end + 1] == b"(") and public.is_identifier(value):
@@ -118,7 +118,7 @@ def in_files(
                 rejected("a name or a word: no digit and no sign of a password", value)
 
 
-def _nobodys(value: bytes, before: bytes) -> str:
+def _no_secret(value: bytes, before: bytes) -> str:
     """Why a value at a place of credentials is not one; "" if it may be one."""
     if len(value) > MAX_VALUE:
         return "longer than a credential is"

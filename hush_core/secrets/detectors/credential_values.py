@@ -33,7 +33,7 @@ from hush_core.secrets.priors import (
     guess_bits,
 )
 from hush_core.secrets.propagation.escapes import unescaped
-from hush_core.secrets.propagation.layouts import GONE
+from hush_core.secrets.propagation.layouts import SQUEEZED_OUT
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
@@ -259,8 +259,8 @@ def is_word(value: bytes) -> bool:
     >>> is_word(b"Tr0ub4dor"), is_word(b"otter-maple-lamp"), is_word(b"lXykWZeiNNCi")
     (False, False, False)
     """
-    plain = unescaped(value).strip(GONE)
-    return any(_is_word(one) for one in {value, value.strip(GONE) or value, plain or value})
+    plain = unescaped(value).strip(SQUEEZED_OUT)
+    return any(_is_word(one) for one in {value, value.strip(SQUEEZED_OUT) or value, plain or value})
 
 
 def _is_word(value: bytes) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from hush_core.secrets.propagation.escapes import plain_characters, unescaped
-from hush_core.secrets.propagation.layouts import GONE, is_split, is_words, squeeze, words
+from hush_core.secrets.propagation.layouts import SQUEEZED_OUT, is_split, is_words, squeeze, words
 
 MIN_TURNED = 8
 """Shortest value that is also searched for backwards and in rot13."""
@@ -78,7 +78,7 @@ def spellings(
             yield Spelling(value.translate(_ROT13), "rot13", any_case)
     for text in dict.fromkeys((plain_characters(value), undone)):
         alone = squeeze(text)
-        edges = (text[: len(text) - len(text.lstrip(GONE))], text[len(text.rstrip(GONE)) :])
+        edges = (text[: len(text) - len(text.lstrip(SQUEEZED_OUT))], text[len(text.rstrip(SQUEEZED_OUT)) :])
         if is_split(text):
             yield Spelling(alone, "raw", any_case, squeezed=True, edges=edges)
         elif is_words(text):

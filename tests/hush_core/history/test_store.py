@@ -447,10 +447,10 @@ def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found
                without_noise=moved, plain=plain)  # fmt: skip
     earlier = history(store).earlier(KEY_B, now)
     assert earlier.noise_free.tolist() == [True]
-    assert set(earlier.let_go["example"]) <= set(range(1, len(moved) + 1))
+    assert set(earlier.now_untagged["example"]) <= set(range(1, len(moved) + 1))
     released(store, KEY_B, now)
     gone = history(store).earlier(KEY_C, text(b"kept", names=names, edges=((0, 0),)))
-    assert gone.noise_free.all() and not gone.let_go.height, "nor does its end give the bound back"
+    assert gone.noise_free.all() and not gone.now_untagged.height, "nor does its end give the bound back"
 
 
 def test_a_record_without_passages_is_read(store):
@@ -473,14 +473,14 @@ def test_text_that_an_earlier_run_protected_and_that_is_used_untagged_now_ends_t
     released(store, KEY_A, before)
     now = text(b"a", b"b", b"kept", **{"rates": [0.5, 0.5, 0.0], **MOVED, **used})
     earlier = history(store).earlier(KEY_B, now)
-    assert earlier.noise_free.tolist() == [True, False] and earlier.let_go["secret_id"].to_list() == [0]
+    assert earlier.noise_free.tolist() == [True, False] and earlier.now_untagged["secret_id"].to_list() == [0]
     assert earlier.counts.tolist() == [1, 1]
     dropped = text(b"a", b"b", b"kept", rates=[0.5, 0.5, 0.0], **MOVED)
     assert not history(store).earlier(KEY_B, dropped).noise_free.any(), "it is left out of training"
     released(store, KEY_B, now)
     gone = history(store).earlier(KEY_C, text(b"a", b"b", **MOVED))
     counted = [2, 1, 1, 1] if bare else [2, 1, 2, 1]
-    assert not gone.let_go.height and gone.profiles["examples"].to_list() == counted
+    assert not gone.now_untagged.height and gone.profiles["examples"].to_list() == counted
     assert gone.noise_free.tolist() == [bare, False], "what was drawn is counted by now"
 
 

@@ -20,14 +20,14 @@ from hush_core.training.hosts import HOSTS, INTERFACE, Hosts
 
 PATIENCE = 300.0
 """Seconds in which ranks on several machines have to meet; importing torch from a slow disk takes one of them."""
-MET = "met"
+JOINED = "joined"
 """What the first rank sends its parent then."""
-_HERE = "begun."
+_STARTED = "started."
 
 
-def say_begun(folder: Path, rank: int) -> None:
+def mark_started(folder: Path, rank: int) -> None:
     """Leave word that a rank runs, on whichever machine."""
-    (folder / f"{_HERE}{rank}").touch(mode=0o600)
+    (folder / f"{_STARTED}{rank}").touch(mode=0o600)
 
 
 REACH = "see that it is up, and that each machine reaches the others' addresses on it, at any port"
@@ -38,7 +38,7 @@ class RankFailed(HushError, RuntimeError):
     """A process of the run failed or was killed."""
 
 
-class Meeting:
+class Rendezvous:
     """The parent's view of it."""
 
     def __init__(self, folder: Path, count: int, hosts: Hosts) -> None:
@@ -83,7 +83,7 @@ class Meeting:
         return self._hosts.of(rank, self._count)[0]
 
     def _begun(self, rank: int) -> bool:
-        return (self._folder / f"{_HERE}{rank}").exists()
+        return (self._folder / f"{_STARTED}{rank}").exists()
 
 
 def _named(command: tuple[str, ...]) -> str:
@@ -101,7 +101,7 @@ INTERRUPTED = 130
 """A worker's exit status after it was asked to stop."""
 
 
-def raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path, meeting: Meeting) -> None:
+def raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path, rendezvous: Rendezvous) -> None:
     """The cause, where several ranks failed: a refusal before a kill before the first other error. Ranks that could
     not meet may be the effect of a kill.
 
@@ -129,7 +129,7 @@ def raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path, mee
     reported = {int(rank) for rank, _ in failures}
     for ended, code in enumerate(codes):
         if code and ended not in reported:
-            meeting.lose(ended, code, work_dir / f"rank-{ended}.log")
+            rendezvous.lose(ended, code, work_dir / f"rank-{ended}.log")
     if refusals:
         raise refusals[0]
     rank, failure = failures[0] if failures else (next(i for i, c in enumerate(codes) if c), {})
