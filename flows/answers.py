@@ -34,7 +34,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, canonical_json, open_store, refs_in
 from tasks.runtime.trust import signing_key
 from tasks.sources import Sources, sources
-from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered, tracker_is_own
+from tasks.standing import any_refuted, has_known_registry, is_registered, note_answered, tracker_is_own
 
 if TYPE_CHECKING:
     from flows.reports.plan_report import PlanReport
@@ -95,7 +95,7 @@ def _refuted(certificate: Path) -> bool:
 
 def _answerable(config: HushConfig) -> bool:
     """No model from elsewhere, and a registry that can be asked."""
-    return isinstance(config.model, ByteGptModel) and can_be_asked()
+    return isinstance(config.model, ByteGptModel) and has_known_registry()
 
 
 def _file(config: HushConfig, inputs: Sources) -> Path:

@@ -111,7 +111,7 @@ def weigh_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         for s in dict.fromkeys(p.settings for p in points)
     }
     for point in points:
-        point.weighed, point.note = given(running[point.settings], Weighed)
+        point.weighed, point.note = result_or_refusal(running[point.settings], Weighed)
 
 
 def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> None:
@@ -127,7 +127,7 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         noise = _noise(found.weights, found.edges, point.method, extracted, config, config.rounds_in_all)
         running.append((point, noise))
     for point, future in running:
-        point.estimate, point.note = given(future, NoiseEstimate)
+        point.estimate, point.note = result_or_refusal(future, NoiseEstimate)
 
 
 def _noise(
@@ -155,7 +155,7 @@ def noise_by_runs(
     ]
 
     def sigma(future: Running[NoiseEstimate]) -> float | None:
-        found, _ = given(future, NoiseEstimate)
+        found, _ = result_or_refusal(future, NoiseEstimate)
         return found and found.noise_multiplier
 
     return [
@@ -164,7 +164,7 @@ def noise_by_runs(
     ]
 
 
-def given(future: Running[Any], kind: type[T]) -> tuple[T | None, str]:
+def result_or_refusal(future: Running[Any], kind: type[T]) -> tuple[T | None, str]:
     """What a step gave; or None, and what it said where it refused."""
     result = future.result(raise_on_failure=False)
     return (result, "") if isinstance(result, kind) else (None, refusal(result))

@@ -66,13 +66,13 @@ def bounds_of_all_runs(
         )
         found = found.update(done, on="secret_id", include_nulls=True)
 
-    def mine(secret: int) -> Run:
+    def own_run(secret: int) -> Run:
         return Run(profiles.participation(int(profiles.of_secret[secret])), noise_multiplier, rounds)
 
     noise_free = np.flatnonzero(earlier.noise_free).tolist()
     nothing = set(range(bounds.height) if earlier.unknown else noise_free)
     same = unlike.filter(pl.col("same_promise").all().over("secret_id"))
-    filtered = kept_by_filter(same, mine, bounds)
+    filtered = kept_by_filter(same, own_run, bounds)
     nothing |= set(unlike["secret_id"].to_list()) - filtered
     lost, proved = (pl.col("secret_id").is_in(sorted(ids)) for ids in (nothing, filtered - nothing))
     values = {"all_runs": bounds["posterior"], "all_runs_method": pl.lit(FILTER)}

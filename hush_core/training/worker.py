@@ -68,13 +68,13 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
         for file in files:
             file.unlink()
 
-    def tell(*step: str | int) -> None:
+    def on_progress(*step: str | int) -> None:
         os.write(progress, json.dumps(step).encode() + b"\n")
 
-    def show(row: Mapping[str, object]) -> None:
+    def on_row(row: Mapping[str, object]) -> None:
         os.write(progress, json.dumps(dict(row)).encode() + b"\n")
 
-    fitted = fit_job(job, tell, show)
+    fitted = fit_job(job, on_progress, on_row)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is released: what is left is to save it
     if ranks.first:
         save_model(fitted.model, job.out_dir, base=job.base)

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from hush_core.errors import Unavailable
 from hush_core.files import private_folder
-from tasks.runtime.dask_workers import Required, asked_first, check_workers, known_first
+from tasks.runtime.dask_workers import Required, check_workers, key_on_required_worker, on_required_worker
 from tasks.runtime.environment import RUNNER, home
 from tasks.runtime.shared_store import shared_store
 from tasks.runtime.store import Ref, Store, StoreError, content_sha256, open_store, refs_in
@@ -120,9 +120,9 @@ class ClusterRunner(DaskTaskRunner):
         if self.required is None:
             return task
         asking = copy(task)
-        asking.fn = asked_first(task.fn, self.required)
+        asking.fn = on_required_worker(task.fn, self.required)
         if task.cache_key_fn is not None:
-            asking.cache_key_fn = known_first(task.cache_key_fn, self.required)
+            asking.cache_key_fn = key_on_required_worker(task.cache_key_fn, self.required)
             asking.cache_policy = CacheKeyFnPolicy(cache_key_fn=asking.cache_key_fn)
         return asking
 

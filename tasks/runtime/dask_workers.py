@@ -89,7 +89,7 @@ def check_workers(address: str) -> Required:
     return required
 
 
-def asked_first(function: Callable[P, R], required: Required) -> Callable[P, R]:
+def on_required_worker(function: Callable[P, R], required: Required) -> Callable[P, R]:
     """The function, for a worker that may have joined since: it does nothing where that may not work."""
 
     @wraps(function)
@@ -100,7 +100,7 @@ def asked_first(function: Callable[P, R], required: Required) -> Callable[P, R]:
     return run
 
 
-def known_first(key: Callable[P, str | None], required: Required) -> Callable[P, str | None]:
+def key_on_required_worker(key: Callable[P, str | None], required: Required) -> Callable[P, str | None]:
     """A cache key, for such a worker: none where that may not work, so that nothing which was done there before
     passes for an answer, and the function says why."""
 

@@ -15,7 +15,7 @@ NOTHING_LEFT = 1 << 20
 with one of its own."""
 
 
-def ask_once() -> None:
+def no_retries() -> None:
     """From now on this process asks Prefect's server once, where it would ask for four minutes: the server's
     database is usually on the full disk too."""
     from prefect.settings import get_current_settings

@@ -20,7 +20,7 @@ from typing import ParamSpec, TypeVar
 
 from hush_core.errors import HushError
 from hush_core.progress import PERCENT, Progress, WholeJob
-from tasks.runtime.full_disk import ask_once, is_full
+from tasks.runtime.full_disk import is_full, no_retries
 from tasks.runtime.steps import STOPPING, run_logger
 
 EVERY_SECONDS = 10.0
@@ -157,7 +157,7 @@ def suspendable(function: Callable[P, R]) -> Callable[P, R]:
             raise
         except Exception as error:
             if is_full(error):
-                ask_once()
+                no_retries()
             raise
 
     # Prefect checks a run's parameters against it, and would look for its names of types in this module

@@ -234,8 +234,8 @@ class _Line:
         """Where |M| has fallen to e^{−34} of its value at the tilt."""
         probe = 2.0 ** np.arange(0, 60) / spread / 4
         size = sum(rounds * table.log_moment(probe).real for table, rounds in self.tables)
-        loud = np.flatnonzero(size > -34)
-        return float(probe[min(loud[-1] + 1, len(probe) - 1)] if len(loud) else probe[0])
+        significant = np.flatnonzero(size > -34)
+        return float(probe[min(significant[-1] + 1, len(probe) - 1)] if len(significant) else probe[0])
 
     def _frequencies(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return (right + left)[:, None] / 2 + (right - left)[:, None] / 2 * _NODES

@@ -34,7 +34,7 @@ def added_lines(
     diff to each parent adds it, or takes it for a line of another path; in that case all of the file is added here.
     """
     log = history.log
-    asked, unreadable = _askable(view, history, commits, max_bytes)
+    asked, unreadable = _readable_commits(view, history, commits, max_bytes)
     lines: set[int] = set()
     if asked:
         limit, commits_asked = f"core.bigFileThreshold={max_bytes}", (log.commit[c] + b"\n" for c in asked)
@@ -49,7 +49,7 @@ def added_lines(
     return lines, unreadable
 
 
-def _askable(
+def _readable_commits(
     view: CleanView, history: History, commits: np.ndarray, max_bytes: int
 ) -> tuple[list[int], set[bytes]]:
     """The commits to read, and the blobs too large for that, with all changes of merges of such blobs: git would

@@ -66,7 +66,7 @@ class History:
         left = log.change_blob[changed]
         return self.named(touched), {log.blobs[b] for b in set(left[left >= 0].tolist())} - EMPTY
 
-    def standing(self, blobs: set[bytes], moves: Moves | None = None) -> set[bytes]:
+    def paths_of_blobs(self, blobs: set[bytes], moves: Moves | None = None) -> set[bytes]:
         """The paths that ever held one of the blobs, and those that are tied to such a path."""
         log = self.log
         numbers = np.array([b in blobs for b in log.blobs] + [False])

@@ -90,7 +90,7 @@ def _work_of(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext
             added, large = added_lines(view, history, commits, corpus.max_file_bytes, context.progress)
         paths, made = history.touched(entry.emails, moved)
         files.append(corpus.files_named(paths, t))
-        unattributed.append(corpus.files_named(history.standing(large, moved), t))
+        unattributed.append(corpus.files_named(history.paths_of_blobs(large, moved), t))
         context.counts["versions_too_large_to_attribute"] += len(large)
         lines |= added
         blobs |= made

@@ -80,8 +80,8 @@ def key_lines(value: bytes) -> list[bytes]:
 
 def key_ends(value: bytes) -> list[bytes]:
     """The other lines of a PEM body: the first, and those that are too short to be searched for by themselves."""
-    sought = set(key_lines(value))
-    return [line for line in _key_parts(value) if line not in sought]
+    searched = set(key_lines(value))
+    return [line for line in _key_parts(value) if line not in searched]
 
 
 def _key_parts(value: bytes) -> list[bytes]:
