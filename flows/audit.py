@@ -42,9 +42,9 @@ from tasks.audit_tables import (
     Measured,
     Tested,
     extraction_facts,
-    hold_against,
     infer_units,
     measure_membership,
+    test_against_certificate,
 )
 from tasks.certificate import code_versions
 from tasks.leftovers import claim_flow_run
@@ -143,7 +143,7 @@ def _test(trained: Model, inputs: AuditInputs, certificate: Ref, alternatives: i
     redacted = None
     if open_store().read_frame(inputs.redactions).height:
         redacted = sum(attacked(redacted=True), ())
-    return hold_against(certificate, written, ranked, redacted)
+    return test_against_certificate(certificate, written, ranked, redacted)
 
 
 @task(name="publish audit", cache_policy=NO_CACHE)

@@ -168,8 +168,8 @@ def _packages(place: Home) -> Iterator[HushError]:
 
 def _git(place: Home) -> Iterator[HushError]:
     try:
-        said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10).stdout
-        version = tuple(int(part) for part in said.split()[2].split(".")[:2])
+        output = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10).stdout
+        version = tuple(int(part) for part in output.split()[2].split(".")[:2])
     except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
         version = (0, 0)
     if version < GIT:

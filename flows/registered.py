@@ -62,7 +62,7 @@ def verify_registered(
     VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a full
     disk) is raised as another error: no model is taken out of service for it."""
     trust = trust or trust_root()
-    with _blamed(model_uri, into, trust):
+    with _failures_by_cause(model_uri, into, trust):
         entry = find_version(model_uri)
         certificate_dir, model_dir = download_certificate(model_uri, into), model_files(model_uri, into)
         document = certificate_dir / "certificate.json"
@@ -83,7 +83,7 @@ def verify_registered(
 
 
 @contextmanager
-def _blamed(model_uri: str, into: Path, trust: TrustRoot | None) -> Iterator[None]:
+def _failures_by_cause(model_uri: str, into: Path, trust: TrustRoot | None) -> Iterator[None]:
     """Of what fails in here, what came of an older hush or of this machine is raised as that."""
     try:
         try:
@@ -101,12 +101,12 @@ def _of_an_older_hush(model_uri: str, into: Path, trust: TrustRoot | None) -> Ol
     files, older = older_files(model_uri, into)
     check_older_signature(older, files.parent, trust)
     refuted = refuted_older(older, files.parent / "certificate", find_version(model_uri))
-    said = (
+    sentence = (
         "this one does not read that: its files are unchanged, and only that hush can check its promise. Run its "
         "job again and review the new version; `hush review --decision reject` takes this one back"
     )
     return OlderSchema(
-        [f"{model_uri}: an older hush certified it, and {refuted or said}"], older.store, refuted
+        [f"{model_uri}: an older hush certified it, and {refuted or sentence}"], older.store, refuted
     )
 
 
@@ -129,9 +129,9 @@ def certificate_digest(folder: Path) -> str:
 def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot | None) -> str:
     if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
         return "NOT CHECKED whether a review put the alias there: only the home that made it can check that"
-    said = check_approval(entry, trust)
+    approval = check_approval(entry, trust)
     check_last(entry, trust)
-    return said
+    return approval
 
 
 def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:

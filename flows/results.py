@@ -190,7 +190,7 @@ RESULTS = {
     "compare": ("flows.reports.comparison:ComparisonReport",),
     "verify": ("flows.results:Verified",), "runs": ("flows.results:CountedRuns",),
     "audit": ("flows.audit:AuditReport", "flows.results:CodeAudit", "flows.results:StatisticalAudits"),
-    "review": ("flows.review:Reviewed",), "watch": ("flows.watch:Watched",), "init": ("flows.init:Begun",),
+    "review": ("flows.review:Reviewed",), "watch": ("flows.watch:Watched",), "init": ("flows.init:WrittenConfig",),
     "canaries": ("flows.results:Canaries",),
     "replicate": ("flows.results:ReplicationReport", "flows.results:KnownReplications"),
     "doctor": ("flows.results:Examined",),

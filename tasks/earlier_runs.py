@@ -95,12 +95,12 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
     """Equal for one job done again: same tables, same config but for how the work is done and shown, and a trainer
     of the same `version`, which would resume it."""
     essential = config.model_copy(update={"train": config.train.essential()})
-    said = essential.model_dump(mode="json", exclude={"tracking", "audit"})
-    return content_key("job", version, said, config.settings_digest, list(tables))
+    settings = essential.model_dump(mode="json", exclude={"tracking", "audit"})
+    return content_key("job", version, settings, config.settings_digest, list(tables))
 
 
-@step(name="look back")
-def look_back(
+@step(name="find earlier runs")
+def find_earlier_runs(
     config: HushConfig,
     job: str,
     examples: Ref,
@@ -202,7 +202,7 @@ def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str
     """In words: how many runs of the config's promise were made, and how many rounds one would make now; empty
     without a promise.
 
-    Not cached: what it looks at changes. Nothing is noted, and nothing is promised by it: that is for `look_back`.
+    Not cached: what it looks at changes. Nothing is noted or promised by it: `find_earlier_runs` does that.
     """
     if config.promise is None:
         return ""

@@ -125,14 +125,14 @@ def standing_from(
     run, why = broken[0]
     which = f"run {run[:12]}" + (f" and {len(broken) - 1} more" if len(broken) > 1 else "")
     continued = certificate.facts.training.started_from is not None
-    said = (
+    sentence = (
         f"REFUTED with {which}: this model continues earlier runs, its promise is the bound of all of them, and "
         f"that counts on a run whose model was refuted ({why.model}: {why.in_words()})"
         if continued
         else f"of all runs together NOTHING is promised any more: {which}, which those bounds count, was refuted "
         f"({why.model}: {why.in_words()}); the bounds of this run alone hold"
     )
-    return Standing("; ".join([*words, said]), refuted=continued)
+    return Standing("; ".join([*words, sentence]), refuted=continued)
 
 
 def _read(path: Path) -> AuditDocument:

@@ -161,7 +161,7 @@ def ways(coverage: dict[str, Any]) -> list[str]:
 
 def _documentation(states: dict[str, list[str]]) -> list[str]:
     """What became of the values that the config calls examples; by name, which is keyed."""
-    words = {
+    meanings = {
         "left_out": "called documentation by the config, and so no secrets",
         "decided": "called a placeholder or public by a person, and so no secrets",
         "stands_elsewhere": "named as documentation, but other files hold them too: they stay secrets",
@@ -169,8 +169,8 @@ def _documentation(states: dict[str, list[str]]) -> list[str]:
         "not_found": "named as documentation, and not found: take them out of it",
     }
     return [
-        f"{counted(len(states[state]), 'value')} {said}: "
+        f"{counted(len(states[state]), 'value')} {meaning}: "
         + ", ".join(short_name(name, 12) for name in states[state])
-        for state, said in words.items()
+        for state, meaning in meanings.items()
         if states.get(state)
     ]

@@ -107,8 +107,8 @@ def _mechanism(plan: PlanFacts) -> str:
     if plan.mechanism.kind == "hush" and plan.mechanism.epsilon is None:
         return words
     given = plan.mechanism.model_dump(exclude_none=True, exclude={"kind"})
-    said = "".join(f", {key} {value}" for key, value in given.items())
-    return f"{words} by mechanism {plan.mechanism.kind}{said}"
+    settings = "".join(f", {key} {value}" for key, value in given.items())
+    return f"{words} by mechanism {plan.mechanism.kind}{settings}"
 
 
 def _over_all_runs(verification: Verification) -> list[str]:

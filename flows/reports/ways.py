@@ -71,12 +71,12 @@ def render(ways: Sequence[Way], console: Console) -> None:
         table.add_row(*map(escape, cells(way)))
     console.print(table)
     console.print(f"[dim]{EXPLAINED}[/dim]", soft_wrap=True)
-    for number, said in enumerate(sentences(ways)):
-        say(console, "" if number else "ways", said)
+    for number, sentence in enumerate(sentences(ways)):
+        say(console, "" if number else "ways", sentence)
 
 
 def markdown(ways: Sequence[Way]) -> list[str]:
     if not ways:
         return []
     table = table_lines(HEADS, map(cells, ways))
-    return [*table, "", f"{EXPLAINED}.", "", *(f"- {said}" for said in sentences(ways)), ""]
+    return [*table, "", f"{EXPLAINED}.", "", *(f"- {sentence}" for sentence in sentences(ways)), ""]

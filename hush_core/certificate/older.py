@@ -106,8 +106,8 @@ def counted_runs(older: OlderCertificate, directory: Path) -> tuple[str, ...]:
     try:
         return tuple(map(str, pl.read_parquet(directory / _RUNS, columns=["key"])["key"]))
     except (OSError, pl.exceptions.PolarsError):
-        said = "does not say from which earlier runs the model continues"
-        raise VerificationError([f"{directory / _RUNS}: {said}"]) from None
+        what = "does not say from which earlier runs the model continues"
+        raise VerificationError([f"{directory / _RUNS}: {what}"]) from None
 
 
 def _words(found: object) -> dict[str, str]:

@@ -199,9 +199,9 @@ def as_input_error(where: str = "model", doing: str = "fails on random tokens") 
     except (InputError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:200].rstrip(".!")
+        message = " ".join(str(error).split())[:200].rstrip(".!")
         raise InputError(
             where,
-            f"its own code {doing}: {type(error).__name__}: {said}",
+            f"its own code {doing}: {type(error).__name__}: {message}",
             "look at its config: a width, a number of heads or a window in it does not fit the rest",
         ) from None

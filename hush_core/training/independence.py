@@ -102,8 +102,8 @@ def _check_no_look_ahead(model: LanguageModel) -> None:
 
 def rope_limit(config: PretrainedConfig) -> int | None:
     """The most tokens at which a rotary scaling that follows the length of the batch stays fixed, if it has one."""
-    said = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
-    tables = [said, *(part for part in said.values() if isinstance(part, dict))]
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    tables = [rope, *(part for part in rope.values() if isinstance(part, dict))]
     following = [t for t in tables if t.get("rope_type", t.get("type", "default")) not in _FIXED_ROPE]
     limits = [
         t.get("original_max_position_embeddings")

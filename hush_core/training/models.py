@@ -227,20 +227,20 @@ def _objective(folder: Path) -> str:
 
 def _positions(network: nn.Module, tokenizer: Any) -> int | None:
     """The most tokens that both the network and its tokenizer say they take."""
-    said = [
+    limits = [
         getattr(core(network).config, "max_position_embeddings", None),
         getattr(core(network).config, "n_positions", None),
         tokenizer.model_max_length,
     ]
-    said.append(rope_limit(core(network).config))
+    limits.append(rope_limit(core(network).config))
     for name, layer in core(network).named_modules():
         offset = name.endswith("position_embeddings") and getattr(layer, "padding_idx", None)
         if offset not in (
             None,
             False,
         ):  # RoBERTa's kind counts from the padding's number on: 514 rows, 512 tokens
-            said.append(layer.num_embeddings - offset - 1)
-    known = [int(n) for n in said if n is not None and 0 < n < 10**9]
+            limits.append(layer.num_embeddings - offset - 1)
+    known = [int(n) for n in limits if n is not None and 0 < n < 10**9]
     return min(known) if known else None
 
 

@@ -53,7 +53,7 @@ class Rendezvous:
         if self.over or len(self._hosts.commands) == 1 or time.monotonic() < self._until:
             return
         waited = f"within {PATIENCE:.0f} s"
-        absent = [rank for rank in range(self._count) if not self._begun(rank)]
+        absent = [rank for rank in range(self._count) if not self._started(rank)]
         if absent:
             rank = next(filter(self.command, absent), absent[0])  # this machine's may just be slow
             command = self.command(rank)
@@ -73,7 +73,7 @@ class Rendezvous:
         if not command:
             return
         ended = f"{_named(command)} ended with status {status}"
-        if self.over or self._begun(rank):
+        if self.over or self._started(rank):
             why = "killed there, or the connection was lost"
             raise RankFailed(f"{ended} amid rank {rank}: {why} (see {log}); {AGAIN}")
         raise SetupError(HOSTS, f"{ended} before rank {rank} had begun (see {log})", _try(command))
@@ -82,7 +82,7 @@ class Rendezvous:
         """Of the machine of a rank; () is this one."""
         return self._hosts.of(rank, self._count)[0]
 
-    def _begun(self, rank: int) -> bool:
+    def _started(self, rank: int) -> bool:
         return (self._folder / f"{_STARTED}{rank}").exists()
 
 

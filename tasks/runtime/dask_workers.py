@@ -134,7 +134,7 @@ def facts_of_worker(mark: str) -> dict[str, str]:
     names = ("numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
     place = home()
     file = place.store / mark
-    said = f"worker {mark}".encode(), hashlib.sha256
+    keyed = f"worker {mark}".encode(), hashlib.sha256
     known = (place.keys / "identity.key").is_file()  # asked for elsewhere it would be made
     return {
         "hush": _code(),
@@ -143,7 +143,7 @@ def facts_of_worker(mark: str) -> dict[str, str]:
         MARK: file.read_text() if file.is_file() else "",
         IDENTITY: place.fingerprint("worker") if known else "",
         STORE: store_address(),
-        "keys/store.key": hmac.new(place.store_key(), *said).hexdigest() if store_address() else "",
+        "keys/store.key": hmac.new(place.store_key(), *keyed).hexdigest() if store_address() else "",
         "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
     }
 

@@ -132,10 +132,10 @@ def _next_time(model: str) -> str:
 
 
 def _message(entry: ModelVersion, facts: Mapping[str, str]) -> webhook.Message:
-    said = [entry.name, str(entry.version), entry.tags[DIGEST], *(facts[key] for key in SIGNED)]
+    signed = [entry.name, str(entry.version), entry.tags[DIGEST], *(facts[key] for key in SIGNED)]
     return webhook.Message(
         model=entry.name, version=str(entry.version), certificate_sha256=entry.tags[DIGEST], by=facts[BY],
-        at=facts[AT], decision=hashlib.sha256(json.dumps(said).encode()).hexdigest(),
+        at=facts[AT], decision=hashlib.sha256(json.dumps(signed).encode()).hexdigest(),
     )  # fmt: skip
 
 
@@ -184,12 +184,12 @@ def withdraw(seen: Standing, *, failed: bool) -> bool:
         _take_alias(now)
         if failed:
             tracker().set_model_version_tag(name, version, STATUS, "failed")
-        elif _only_says_so(now):
+        elif _claims_approval(now):
             tracker().set_model_version_tag(name, version, STATUS, "pending")
         return True
 
 
-def _only_says_so(entry: ModelVersion) -> bool:
+def _claims_approval(entry: ModelVersion) -> bool:
     """Whether a version says that it was approved, and no decision that counts did that."""
     try:
         check_approval(entry)

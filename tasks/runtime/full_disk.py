@@ -30,7 +30,7 @@ def is_full(error: BaseException | None) -> bool:
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno in FULL:
             return True
-        if any(said in str(error) for said in MESSAGES):
+        if any(text in str(error) for text in MESSAGES):
             return True
         error = getattr(error, "orig", None) or error.__cause__ or error.__context__
     try:

@@ -47,8 +47,8 @@ class Pace:
         rate = steps / taken
         each = f"{rate:.3g} a second" if rate >= 1 else f"{1 / rate:.3g} s each"
         left = "" if done >= total else f"{time_in_words((total - done) / rate)} left"
-        said = ", ".join(part for part in (each if rated else "", left) if part)
-        return f" ({said})" if said else ""
+        parts = ", ".join(part for part in (each if rated else "", left) if part)
+        return f" ({parts})" if parts else ""
 
 
 class Lines:
@@ -96,7 +96,7 @@ def progress_log() -> Progress:
         nonlocal signalled
         if STOPPING.is_set():
             raise KeyboardInterrupt
-        _refuse_if_dismissed()
+        _refuse_if_ended()
         main = threading.current_thread() is threading.main_thread()
         if not signalled and main and suspended():
             signalled = True
@@ -116,20 +116,20 @@ def progress_log() -> Progress:
     return progress
 
 
-class Dismissed(HushError):
+class FlowEnded(HushError):
     """The flow that asked a worker of a cluster for this has ended, or no longer waits for it."""
 
 
-def _refuse_if_dismissed() -> None:
+def _refuse_if_ended() -> None:
     """In a worker of a Dask cluster: end what nobody waits for. Dask cannot end a task that runs in a thread.
-    Raises Dismissed: the flow was cancelled, stopped or killed."""
+    Raises FlowEnded: the flow was cancelled, stopped or killed."""
     dask = sys.modules.get("distributed.worker")
     key = getattr(dask.thread_state, "key", None) if dask else None
     if key is None:
         return
     known = dask.get_worker().state.tasks.get(key)
     if known is None or known.state != "executing":
-        raise Dismissed("the flow that asked for this has ended; start it again, and it continues from here")
+        raise FlowEnded("the flow that asked for this has ended; start it again, and it continues from here")
 
 
 def suspended() -> bool:
