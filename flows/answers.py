@@ -34,7 +34,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, canonical_json, open_store, refs_in
 from tasks.runtime.trust import signing_key
 from tasks.sources import Sources, sources
-from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered, tracker_is_own
+from tasks.standing import any_refuted, has_known_registry, is_registered, note_answered, tracker_is_own
 
 if TYPE_CHECKING:
     from flows.reports.plan_report import PlanReport
@@ -95,7 +95,7 @@ def _refuted(certificate: Path) -> bool:
 
 def _answerable(config: HushConfig) -> bool:
     """No model from elsewhere, and a registry that can be asked."""
-    return isinstance(config.model, ByteGptModel) and can_be_asked()
+    return isinstance(config.model, ByteGptModel) and has_known_registry()
 
 
 def _file(config: HushConfig, inputs: Sources) -> Path:
@@ -108,7 +108,7 @@ def answer_file(config: HushConfig, inputs: Sources, *more: Any) -> Path:
     servers = [os.environ.get(name, "") for name in ("PREFECT_API_URL", "HUSH_STORE")]
     servers.append("" if tracker_is_own() else os.environ.get("MLFLOW_TRACKING_URI", ""))
     history = _history() if config.promise else None
-    said = [
+    parts = [
         config.model_dump(mode="json"),
         inputs.model_dump(mode="json"),
         _software(),
@@ -116,7 +116,7 @@ def answer_file(config: HushConfig, inputs: Sources, *more: Any) -> Path:
         history,
         *more,
     ]
-    return home().store / "answers" / home().fingerprint("answer " + canonical_json(said).decode())
+    return home().store / "answers" / home().fingerprint("answer " + canonical_json(parts).decode())
 
 
 def _history() -> list[Any]:
@@ -139,11 +139,11 @@ def _software() -> list[Any]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    said = path.stat()
-    return said.st_size, said.st_mtime_ns
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
-class Look(BaseModel):
+class KeptResult(BaseModel):
     """A result, and the SHA-256 of the files that it wrote."""
 
     result: Any
@@ -157,7 +157,7 @@ def secrets_of(config: HushConfig, config_file: str, baseline: str | None, out: 
     by = (config_file, baseline and file_sha256(Path(baseline)), out)
     ways = "flows.secrets:secrets", "flows.extraction:find_secrets"
     arguments = (config_file, baseline, out)
-    return _looked(config, "secrets", by, Summary, ways, arguments, lambda summary: summary.files.values())
+    return _result_of(config, "secrets", by, Summary, ways, arguments, lambda summary: summary.files.values())
 
 
 def plan_report_of(config: HushConfig, config_file: str, changes: Changes, *asked: Any) -> PlanReport:
@@ -170,10 +170,10 @@ def plan_report_of(config: HushConfig, config_file: str, changes: Changes, *aske
 
     ways = "flows.plan:plan", "flows.planning:planned"
     arguments = (config_file, changes, *asked)
-    return _looked(config, "plan", (config_file, *asked), PlanReport, ways, arguments, written)
+    return _result_of(config, "plan", (config_file, *asked), PlanReport, ways, arguments, written)
 
 
-def _looked(
+def _result_of(
     config: HushConfig,
     command: str,
     by: tuple[Any, ...],
@@ -194,7 +194,7 @@ def _looked(
         result = resolve_name(ways[0] if served else ways[1])(*arguments)
     if answer_file(config, sources(config), command, *by) == file:  # no commit has moved meanwhile
         files = {str(path): file_sha256(path) for path in written(result)}
-        body = Look(result=adapter.dump_python(result, mode="json"), files=files)
+        body = KeptResult(result=adapter.dump_python(result, mode="json"), files=files)
         write_whole(private_folder(file.parent) / file.name, body.model_dump_json().encode())
         if _kept(file, adapter) != result:  # a number that JSON does not have
             file.unlink()
@@ -204,7 +204,7 @@ def _looked(
 def _kept(file: Path, adapter: TypeAdapter[Any]) -> Any:
     """The result of a file, if all that it wrote is there unchanged; else None."""
     try:
-        known = Look.model_validate_json(file.read_bytes())
+        known = KeptResult.model_validate_json(file.read_bytes())
         if all(file_sha256(Path(path)) == sha256 for path, sha256 in known.files.items()):
             return adapter.validate_python(known.result)
     except (OSError, ValidationError):

@@ -41,14 +41,14 @@ from tasks.audit_tables import (
     Measured,
     Tested,
     extraction_facts,
-    hold_against,
     infer_units,
     measure_membership,
+    test_against_certificate,
 )
 from tasks.certificate import code_versions
 from tasks.leftovers import claim_flow_run
 from tasks.models import Model
-from tasks.refutation import whose_releases
+from tasks.refutation import runs_in_model
 from tasks.runtime.environment import home
 from tasks.runtime.flow_runs import named
 from tasks.runtime.progress import suspendable
@@ -142,7 +142,7 @@ def _test(trained: Model, inputs: AuditInputs, certificate: Ref, alternatives: i
     redacted = None
     if open_store().read_frame(inputs.redactions).height:
         redacted = sum(attacked(redacted=True), ())
-    return hold_against(certificate, written, ranked, redacted)
+    return test_against_certificate(certificate, written, ranked, redacted)
 
 
 @task(name="publish audit", cache_policy=NO_CACHE)
@@ -175,7 +175,7 @@ def publish(
                 code=code_versions(),
             )
         )
-        record_audit(model_uri, document, files, *whose_releases(of))
+        record_audit(model_uri, document, files, *runs_in_model(of))
         if out is not None:
             shutil.copytree(folder, out, dirs_exist_ok=True)
             (Path(out) / AUDIT).write_bytes(document.to_bytes())

@@ -36,7 +36,7 @@ DECIDED = ("decisions", "outbox")
 """Each with a lock of its name; they say what the registry should say."""
 FOLDERS = ("keys", "store", "mlartifacts")
 """In this order: what is named after what names it would be."""
-MOMENTARY = ("store/tmp",)
+TEMPORARY = ("store/tmp",)
 
 
 def back_up(place: Home, into: Path) -> dict[str, str]:
@@ -85,7 +85,7 @@ def _pack(place: Home, into: Path, names: tuple[str, ...]) -> None:
             archive.add(place.root / name, name, recursive=False)
             for folder, folders, files in os.walk(place.root / name):
                 here = Path(folder).relative_to(place.root)
-                folders[:] = [one for one in folders if str(here / one) not in MOMENTARY]
+                folders[:] = [one for one in folders if str(here / one) not in TEMPORARY]
                 for one in sorted([*folders, *files]):
                     with suppress(FileNotFoundError):
                         archive.add(Path(folder) / one, str(here / one), recursive=False)

@@ -251,7 +251,7 @@ def exit_status():
         # the terminal is closed: what handles SIGTERM now handles this too
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     try:
-        with _told_apart():
+        with _exit_by_error():
             yield
     except Exception:
         if not asked.is_set():
@@ -264,13 +264,13 @@ def exit_status():
 
 
 @contextmanager
-def _told_apart() -> Iterator[None]:
+def _exit_by_error() -> Iterator[None]:
     try:
         yield
     except InputError as error:
         several = {"failures": error.lines} if error.others else {}
-        said = "\nhush: ".join(error.lines)
-        _end(2, said, where=error.where, what=error.what, hint=error.hint, **several)
+        message = "\nhush: ".join(error.lines)
+        _end(2, message, where=error.where, what=error.what, hint=error.hint, **several)
     except HushError as error:
         failures = error.failures if isinstance(error, VerificationError) else []
         _end(1, error, what=str(error), **({"failures": failures} if failures else {}))
@@ -292,8 +292,8 @@ def _interrupted() -> NoReturn:
     _end(INTERRUPTED, f"{what}; {hint}", what=what, hint=hint)
 
 
-def _end(status: int, said: object, **error: Any) -> NoReturn:
+def _end(status: int, message: object, **error: Any) -> NoReturn:
     """One line for people, one document for machines."""
-    print(f"hush: {said}", file=sys.stderr)
+    print(f"hush: {message}", file=sys.stderr)
     fail(status, **error)
     sys.exit(status)

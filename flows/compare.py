@@ -70,7 +70,7 @@ class Comparison(BaseModel, frozen=True):
                 raise InputError(f"--{name}", f"must be at least 1, got {getattr(self, name)}", hint)
 
 
-Played = tuple[Outcome, Ref]
+RivalOutcome = tuple[Outcome, Ref]
 """What a rival came to at one seed, and the text that it held out."""
 
 
@@ -103,8 +103,8 @@ def compare(
     total = what.seeds * sum(rival.config is not None for rival in rivals)
     with shown(config.tracking.experiment, key, total) as progress:
         with _together(what.parallel) as threads:
-            played, why = _play_all(threads, rivals, what.seeds, progress)
-        rows, unit = _rows(rivals, played, why)
+            outcomes, why = _train_rivals(threads, rivals, what.seeds, progress)
+        rows, unit = _rows(rivals, outcomes, why)
         verdict = verdict_of({row.rival: row.losses for row in rows})
         folder = out or str(home().report_folder("comparisons", Path(config_file)))
         published = publish_comparison(config, rows, verdict, unit, folder, progress.run_id)
@@ -133,7 +133,7 @@ def _together(parallel: int) -> Iterator[ThreadPoolExecutor]:
         threads.shutdown(cancel_futures=True)
 
 
-def _play(config: HushConfig, seed: int) -> Played:
+def _train_rival(config: HushConfig, seed: int) -> RivalOutcome:
     """All steps of one rival at one seed, each reused where it was done before."""
     with own_turn():
         if STOPPING.is_set():
@@ -143,24 +143,24 @@ def _play(config: HushConfig, seed: int) -> Played:
         return outcome, texts.held_out
 
 
-def _play_all(
+def _train_rivals(
     threads: ThreadPoolExecutor, rivals: list[Rival], seeds: int, progress: ComparisonProgress
-) -> tuple[dict[str, list[Played]], dict[str, str]]:
+) -> tuple[dict[str, list[RivalOutcome]], dict[str, str]]:
     """What each rival came to at each seed, and why one came to nothing. The first seed of all goes before the
     others: a rival that fails there costs no more."""
     log = get_run_logger()
-    played: dict[str, list[Played]] = {rival.name: [] for rival in rivals if rival.config is not None}
+    outcomes: dict[str, list[RivalOutcome]] = {rival.name: [] for rival in rivals if rival.config is not None}
     why = {rival.name: rival.why for rival in rivals if rival.config is None}
     for those in ((0,), range(1, seeds)):
-        running: list[tuple[str, Future[Played]]] = [
-            (rival.name, threads.submit(copy_context().run, _play, rival.config, seed))
+        running: list[tuple[str, Future[RivalOutcome]]] = [
+            (rival.name, threads.submit(copy_context().run, _train_rival, rival.config, seed))
             for seed in those
             for rival in rivals
             if rival.name not in why
         ]
         for done, (name, future) in enumerate(running, 1):
             try:
-                played[name].append(_result(future))
+                outcomes[name].append(_result(future))
                 progress.done()
             except Unavailable:  # of no rival
                 raise
@@ -171,10 +171,10 @@ def _play_all(
                 progress.done(failed=True)
             log.info("compare: %d of %d runs of %s are done", done, len(running), "the first seed" if those == (0,)
                      else "the other seeds")  # fmt: skip
-    return {name: found for name, found in played.items() if name not in why}, why
+    return {name: found for name, found in outcomes.items() if name not in why}, why
 
 
-def _result(future: Future[Played]) -> Played:
+def _result(future: Future[RivalOutcome]) -> RivalOutcome:
     """What a thread came to. Waited for in short turns: a long wait would hold Ctrl-C up until it ended. Raises
     KeyboardInterrupt: the run was suspended meanwhile."""
     while not future.done():
@@ -185,11 +185,11 @@ def _result(future: Future[Played]) -> Played:
 
 
 def _rows(
-    rivals: list[Rival], played: dict[str, list[Played]], why: dict[str, str]
+    rivals: list[Rival], outcomes: dict[str, list[RivalOutcome]], why: dict[str, str]
 ) -> tuple[list[RivalRow], str]:
     """One row a rival, measured on the text that none of them was trained on; what losses are counted per. Raises
     HushError: none has come to anything."""
-    every = [one for found in played.values() for one in found]
+    every = [one for found in outcomes.values() for one in found]
     if not every:
         raise HushError("no rival could be trained:\n" + "\n".join(f"  {name}: {why[name]}" for name in why))
     common = common_texts([held_out for _, held_out in every])
@@ -200,7 +200,7 @@ def _rows(
             continue
         runs = tuple(
             _run(rival.name, seed, outcome, measure(outcome.trained.model, common))
-            for seed, (outcome, _) in enumerate(played[rival.name])
+            for seed, (outcome, _) in enumerate(outcomes[rival.name])
         )
         losses = [run.loss for run in runs if run.loss is not None]
         mean, half = mean_and_half_width(losses) if losses else (None, None)

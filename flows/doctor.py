@@ -57,7 +57,7 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
     there = (check_disk, check_tracker) if place.root.is_dir() else ()  # a first command makes it
     for ask in (
         *there, check_orchestrator, trust_root, signing_key, webhook.endpoint, retry_pauses, runner,
-        training_hosts, check_storage, _untold,
+        training_hosts, check_storage, _undelivered,
     ):  # fmt: skip
         yield from _refusal(ask)
     yield from _first_key()
@@ -66,7 +66,7 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
         yield from _promised(config_file)
 
 
-def _untold() -> None:
+def _undelivered() -> None:
     """A promotion that nobody has taken for hours."""
     since = (datetime.now(UTC) - LATE).isoformat(timespec="seconds")
     late = [one for one in webhook.messages() if one.moved and one.at < since]
@@ -154,22 +154,22 @@ def _packages(place: Home) -> Iterator[HushError]:
         wanted = Requirement(line)
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
             continue
-        mend = f'pip install -c constraints.txt "{wanted.name}{wanted.specifier}"'
+        fix = f'pip install -c constraints.txt "{wanted.name}{wanted.specifier}"'
         try:
             found = distribution(wanted.name).version
         except PackageNotFoundError:
-            yield InputError(wanted.name, "is not installed", mend)
+            yield InputError(wanted.name, "is not installed", fix)
             continue
         if not wanted.specifier.contains(found, prereleases=True):
             yield InputError(
-                wanted.name, f"is {found}, and hush is made for {wanted.specifier or 'any'}", mend
+                wanted.name, f"is {found}, and hush is made for {wanted.specifier or 'any'}", fix
             )
 
 
 def _git(place: Home) -> Iterator[HushError]:
     try:
-        said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10).stdout
-        version = tuple(int(part) for part in said.split()[2].split(".")[:2])
+        output = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10).stdout
+        version = tuple(int(part) for part in output.split()[2].split(".")[:2])
     except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
         version = (0, 0)
     if version < GIT:

@@ -45,7 +45,7 @@ def refusals() -> Mapping[str, Refusal]:
     found = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
         code: Refusal(
-            code, **{key: said if isinstance(said, str) else tuple(said) for key, said in entry.items()}
+            code, **{key: text if isinstance(text, str) else tuple(text) for key, text in entry.items()}
         )
         for code, entry in found.items()
     }

@@ -31,7 +31,7 @@ _NAME = re.compile(r"@?[A-Za-z0-9._+-]+(?:[/@][A-Za-z0-9._+-]+)*")
 """A team or address that is written as it is: no glob, no quotation mark."""
 
 
-class InitResult(BaseModel):
+class WrittenConfig(BaseModel):
     """What `hush init` wrote: the entries that are active, and those that are written as comments; whether any text
     holds what an active one names."""
 
@@ -41,14 +41,14 @@ class InitResult(BaseModel):
     protects: bool
 
 
-def init(repository: Path, target: Path, place: Home, progress: Progress) -> InitResult:
+def init(repository: Path, target: Path, place: Home, progress: Progress) -> WrittenConfig:
     """Write `target`, a config for the repository, from what is found at its checked out commit. Raises InputError:
     `target` exists, or the repository cannot be read."""
     if os.path.lexists(target):
         raise InputError(str(target), "exists already", "edit it, or move it away and run hush init again")
     store = Store(place.store)
     cache = private_folder(store.root / "extraction")
-    data, said, noted = _draft(repository, CredentialScanner(cache, progress))
+    data, counts, noted = _draft(repository, CredentialScanner(cache, progress))
     config = parse_config(data, where=str(repository), folder=repository, command="secrets")
     work = store.work_dir("extraction")
     extracted = extract(config, place.identity_key(), progress, cache=cache, work=work)
@@ -61,7 +61,7 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Ini
         examples=extracted.examples.height,
         chunk_bytes=data["chunk_bytes"],
         candidates=tuple(
-            _candidate(one, said[one["id"]], coverage["secrets"][one["id"]]) for one in data["secrets"]
+            _candidate(one, counts[one["id"]], coverage["secrets"][one["id"]]) for one in data["secrets"]
         ),
         noted=tuple(noted),
     )
@@ -77,7 +77,7 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Ini
         raise InputError(str(target), error.strerror or "cannot be written", hint) from None
     load_config(target)
     ids = [one.id for one in found.candidates]
-    return InitResult(
+    return WrittenConfig(
         file=target,
         active=tuple(one for one in ids if one in active),
         off=tuple(one for one in ids if one not in active),
@@ -88,12 +88,12 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Ini
 def _draft(repository: Path, scanner: CredentialScanner) -> tuple[dict[str, Any], dict[str, str], list[str]]:
     """A config with every candidate; what each one's comment begins with, by id; what was not looked for."""
     entries: list[dict[str, Any]] = [{"id": "credentials", "kind": "credentials", "level": 1e-4}]
-    said, noted = {"credentials": ""}, []
+    counts, noted = {"credentials": ""}, []
 
     def add(kind: str, key: str, names: list[str], words: str) -> None:
-        own = entry_id(names[0], set(said))
+        own = entry_id(names[0], set(counts))
         entries.append({"id": own, "kind": kind, key: names, "level": 1e-3})
-        said[own] = words
+        counts[own] = words
 
     with CleanView(repository) as view:
         files = [e for e in tree_entries(view) if e.kind == "blob" and e.mode != "120000"]
@@ -124,7 +124,7 @@ def _draft(repository: Path, scanner: CredentialScanner) -> tuple[dict[str, Any]
         "secrets": [{**entry, "may_be_empty": True} for entry in entries],
         "chunk_bytes": chunk_bytes_for(size),
     }
-    return data, said, noted
+    return data, counts, noted
 
 
 def _frequent(counts: Mapping[str, int], most: int, scanner: CredentialScanner) -> list[tuple[str, int]]:

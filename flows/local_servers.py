@@ -135,13 +135,13 @@ def start_postgres(children: Children, home: Home, environment: dict[str, str], 
     settings = {"listen_addresses": HOST, "unix_socket_directories": "", "log_min_messages": "fatal"}
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     command = [str(found / "postgres"), "-D", str(data), "-p", str(port), *options]
-    children.start("PostgreSQL server", command, _bare(environment), cwd="/", **account)
+    children.start("PostgreSQL server", command, _minimal_environment(environment), cwd="/", **account)
     children.await_that(lambda: _make_databases(home, port), "PostgreSQL")
     print(f"PostgreSQL: {HOST}:{port}, in {data}", flush=True)
     return {name: f"{name}:{home.password(f'postgres_{name}')}@{HOST}:{port}/{name}" for name in DATABASES}
 
 
-def _bare(environment: Mapping[str, str]) -> dict[str, str]:
+def _minimal_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What a program of another account needs: none of the caller's keys, tokens and addresses."""
     return {name: environment[name] for name in ("PATH", "TZ") if name in environment} | {"LC_ALL": "C"}
 
@@ -174,7 +174,7 @@ def _make_cluster(programs: Path, data: Path, home: Home, account: dict[str, Any
         options = ["--auth=scram-sha-256", f"--pwfile={password}", "--username=hush", "--encoding=UTF8"]
         done = subprocess.run(
             [str(programs / "initdb"), "-D", str(part), *options, "--locale=C"],
-            cwd="/", env=_bare(os.environ), capture_output=True, text=True, **account,
+            cwd="/", env=_minimal_environment(os.environ), capture_output=True, text=True, **account,
         )  # fmt: skip
         if done.returncode:
             raise InputError(f"PostgreSQL ({data})", f"cannot be set up: {done.stderr[-300:]}", "fix that")

@@ -52,12 +52,12 @@ def planned(
     fixed = sweep or noise or config.weights.noise_multiplier is not None or not program
     points, rows, chosen = _priced(config, extracted, scales, extend=not fixed)
     best = None if chosen is None else points[chosen]
-    weighed = drowned = other = widest = None
+    weighed = noise_share = other = widest = None
     helps, relaxed, by_runs = [], [], []
     train = config.train
     if best is not None:
         weighed, sigma = best.weighed, rows[chosen].noise_multiplier
-        drowned = share(sigma, batch=train.batch, rounds=train.rounds, parameters=parameters_of(config))
+        noise_share = share(sigma, batch=train.batch, rounds=train.rounds, parameters=parameters_of(config))
         helps, widest = remedies(best, extracted, config), widest_share(best)
         by_runs = noise_by_runs(weighed.weights, weighed.edges, best.method, extracted, config)
         other = row_of(other_choice(best, extracted, config), config)
@@ -76,7 +76,7 @@ def planned(
     report = PlanReport(
         secrets=extracted.n_secrets, examples=extracted.n_examples, method=config.method, rows=rows,
         best_point=chosen, rule=RULE, other=other, relaxations=relaxed, runs=config.runs, noise_by_runs=by_runs,
-        published=published, expected_batch=train.batch, rounds=train.rounds, noise_share=drowned,
+        published=published, expected_batch=train.batch, rounds=train.rounds, noise_share=noise_share,
         widest_share=widest, without_secret=config.weights.without_secret, remedies=helps, next_run=now,
         ways=settled.ways, replaced=settled.replaced, set_c=asked.weights.c,
         as_asked=as_asked(coverage), notes=coverage_notes(coverage),

@@ -13,10 +13,10 @@ from mlflow.entities.model_registry import ModelVersion
 
 from hush_core.certificate import (
     Verification,
-    carried_on,
     check_files,
     read_certificate,
     read_tables,
+    verified_against,
     verify_certificate,
 )
 from hush_core.errors import OlderSchema, VerificationError
@@ -62,7 +62,7 @@ def verify_registered(
     VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a full
     disk) is raised as another error: no model is taken out of service for it."""
     trust = trust or trust_root()
-    with _blamed(model_uri, into, trust):
+    with _failures_by_cause(model_uri, into, trust):
         entry = find_version(model_uri)
         certificate_dir, model_dir = download_certificate(model_uri, into), model_files(model_uri, into)
         document = certificate_dir / "certificate.json"
@@ -83,7 +83,7 @@ def verify_registered(
 
 
 @contextmanager
-def _blamed(model_uri: str, into: Path, trust: TrustRoot | None) -> Iterator[None]:
+def _failures_by_cause(model_uri: str, into: Path, trust: TrustRoot | None) -> Iterator[None]:
     """Of what fails in here, what came of an older hush or of this machine is raised as that."""
     try:
         try:
@@ -91,8 +91,8 @@ def _blamed(model_uri: str, into: Path, trust: TrustRoot | None) -> Iterator[Non
         except OlderSchema:
             raise _of_an_older_hush(model_uri, into, trust) from None
     except VerificationError as error:
-        if (trouble := own_trouble(error)) is not None:
-            raise trouble from error
+        if (failure := local_failure(error)) is not None:
+            raise failure from error
         raise
 
 
@@ -101,16 +101,16 @@ def _of_an_older_hush(model_uri: str, into: Path, trust: TrustRoot | None) -> Ol
     files, older = older_files(model_uri, into)
     check_older_signature(older, files.parent, trust)
     refuted = refuted_older(older, files.parent / "certificate", find_version(model_uri))
-    said = (
+    sentence = (
         "this one does not read that: its files are unchanged, and only that hush can check its promise. Run its "
         "job again and review the new version; `hush review --decision reject` takes this one back"
     )
     return OlderSchema(
-        [f"{model_uri}: an older hush certified it, and {refuted or said}"], older.store, refuted
+        [f"{model_uri}: an older hush certified it, and {refuted or sentence}"], older.store, refuted
     )
 
 
-def own_trouble(error: BaseException | None) -> OSError | None:
+def local_failure(error: BaseException | None) -> OSError | None:
     """What a failed verification came of, where that is this machine: by number, as words may be the file's."""
     if is_full(None):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -129,15 +129,15 @@ def certificate_digest(folder: Path) -> str:
 def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot | None) -> str:
     if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
         return "NOT CHECKED whether a review put the alias there: only the home that made it can check that"
-    said = check_approval(entry, trust)
+    approval = check_approval(entry, trust)
     check_last(entry, trust)
-    return said
+    return approval
 
 
 def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
     """Against the nearest earlier version of its store that can be read, and against all others of that store whose
     run it does not count, as a copy of the home may have made them. It names nearer ones of other stores."""
-    store, found, told, near = verification.certificate.facts.store, verification, [], False
+    store, found, chains, near = verification.certificate.facts.store, verification, [], False
     counted = set(verification.tables["runs.parquet"]["key"])
     for earlier, made_by in earlier_versions(model_uri):
         of, _, run = made_by.partition(" ")
@@ -149,7 +149,7 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
             check_files(before, folder, None)
         except VerificationError:
             continue  # of an older hush, deleted, or damaged: it says nothing
-        found = carried_on(before, read_tables(folder), verification, earlier)
-        told.append(found.chain)
+        found = verified_against(before, read_tables(folder), verification, earlier)
+        chains.append(found.chain)
         near |= before.facts.store == store
-    return replace(found, chain="; ".join(told))
+    return replace(found, chain="; ".join(chains))

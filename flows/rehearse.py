@@ -25,13 +25,13 @@ from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
 from tasks.rehearse import (
+    CalibratedPoint,
     LossOfRuns,
-    Priced,
-    Stage,
-    cast_stand_ins,
+    Setup,
+    assign_stand_ins,
     loss_of,
-    play_point,
     publish_rehearsal,
+    rehearse_point,
     start_loss,
     time_rounds,
 )
@@ -47,9 +47,9 @@ from tasks.weighing import Weighed, weigh_examples
 STUDY_VERSION = 1
 TRIALS = 24
 LEAST_GAIN = 0.002
-"""Bits: two plays of the same rounds with other draws differ by as much (lab/docs/utility.md)."""
-FINALISTS, AGAIN = 3, 2
-"""So many of the best points are played again, so often, with other draws: the lowest loss of many is luck too."""
+"""Bits: two rehearsals of the same rounds with other draws differ by as much (lab/docs/utility.md)."""
+BEST, AGAIN = 3, 2
+"""So many of the best points are rehearsed again, so often, with other draws: the lowest of many is luck too."""
 
 
 class Effort(BaseModel, frozen=True):
@@ -101,18 +101,18 @@ def rehearse(
     config, extracted = settled.config, settled.extracted
     if not config.mechanism.makes_noise:
         return nothing_to_rehearse(config, extracted, folder)
-    rehearsal = Rehearsal(config, extracted, set_stage(config, extracted))
+    rehearsal = Rehearsal(config, extracted, set_up(config, extracted))
     search = rehearsal.open_search(effort)
-    rehearsal.play_all(search, effort.trials)
-    rehearsal.play_finalists(search)
+    rehearsal.rehearse_points(search, effort.trials)
+    rehearsal.repeat_best(search)
     best = search.recommended()
-    by_runs = [] if best is None else rehearsal.play_by_runs(best)
-    gained = None if best is None else start_loss(rehearsal.stage) - best.mean
+    by_runs = [] if best is None else rehearsal.loss_by_runs(best)
+    gained = None if best is None else start_loss(rehearsal.setup) - best.mean
     taken = None if best is None else taken_point(asked, config, best.point, gained)
-    unit = rehearsal.stage.start.unit
+    unit = rehearsal.setup.start.unit
     published = publish_rehearsal(config, search, by_runs, unit, folder, str(config_file), taken)
     report = build_report(
-        config, extracted, rehearsal.stage, search, by_runs, published, gained=gained, taken=taken
+        config, extracted, rehearsal.setup, search, by_runs, published, gained=gained, taken=taken
     )
     show_page(markdown(blocks(report)), "hush-rehearsal", "predicted loss by plan")
     return report
@@ -127,13 +127,13 @@ def taken_point(asked: HushConfig, config: HushConfig, point: Changes, gained: f
     return decided if undecided and gained <= LEAST_GAIN else decided.over(point)
 
 
-def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
+def set_up(config: HushConfig, extracted: Extracted) -> Setup:
     """Roles, and the model that the rehearsed rounds begin with: trained on no text of a stand-in."""
     lora, base = lora_of(config.model), base_model(config.model)
     plain = config.weights.without_secret == "plain"
     weighed = weigh_examples(**extracted.graph, settings=weight_settings(config))
     held_out = split_texts(extracted.examples, weighed.weights, extracted.edges).held_out
-    roles = cast_stand_ins(extracted.examples, extracted.edges, extracted.n_examples, plain)
+    roles = assign_stand_ins(extracted.examples, extracted.edges, extracted.n_examples, plain)
     start = pretrain(
         extracted.public, held_out, config.model, base, config.pretrain, config.chunk_bytes,
         config.train.micro_batch,
@@ -143,7 +143,7 @@ def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
             roles.rest, roles.validation, held_out, start, config.model, config.untagged, config.train.precision,
             config.train.micro_batch,
         ).model  # fmt: skip
-    return Stage(roles=roles, start=start, lora=lora)
+    return Setup(roles=roles, start=start, lora=lora)
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,14 @@ class Rehearsal:
 
     config: HushConfig
     extracted: Extracted
-    stage: Stage
+    setup: Setup
 
     def open_search(self, effort: Effort) -> Search:
         """The study of this job, on disk: new, or as an earlier command left it."""
         question = self.config.model_dump(mode="json", include={"weights", "method", "train"})
         tables = (self.extracted.edges, self.extracted.secrets, self.extracted.n_examples)
         budget = effort.model_dump(exclude={"trials"})
-        key = content_key("rehearse", STUDY_VERSION, *tables, self.stage, question, budget)
+        key = content_key("rehearse", STUDY_VERSION, *tables, self.setup, question, budget)
         folder = open_store().work_dir(f"rehearsal-{key[:40]}")
         kept = folder / "space.json"
         if kept.is_file():
@@ -173,12 +173,12 @@ class Rehearsal:
         train = self.config.train
         if effort.minutes is not None:
             rate = train.learning_rate if isinstance(train.learning_rate, float) else min(train.learning_rate)
-            cost = time_rounds(self.stage, train.model_copy(update={"learning_rate": rate}))
+            cost = time_rounds(self.setup, train.model_copy(update={"learning_rate": rate}))
             return Budget(seconds=60 * effort.minutes, cost=cost)
         drawn = train.rounds * (train.batch + (train.untagged_batch or 0))
         return Budget(examples=float(drawn if effort.examples is None else effort.examples))
 
-    def price(self, point: Changes) -> Priced | str:
+    def calibrate(self, point: Changes) -> CalibratedPoint | str:
         """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
         here = point.applied_to(self.config)
         try:
@@ -193,61 +193,61 @@ class Rehearsal:
         except HushError as error:
             return refusal(error)
         sigma, distinct = noise.noise_multiplier, noise.distinct
-        return Priced(
+        return CalibratedPoint(
             weights=weighed.weights, noise_multiplier=sigma, distinct=distinct, retained=weighed.retained
         )
 
-    def play_all(self, search: Search, trials: int) -> None:
+    def rehearse_points(self, search: Search, trials: int) -> None:
         log = get_run_logger()
         while (begun := search.next(trials)) is not None:
             trial, point = begun
-            priced = self.price(point)
-            if isinstance(priced, str):
-                search.refuse(trial, priced)
-                log.info("%d of %d: refused: %s", len(search.tried()), trials, priced)
+            calibrated = self.calibrate(point)
+            if isinstance(calibrated, str):
+                search.refuse(trial, calibrated)
+                log.info("%d of %d: refused: %s", len(search.tried()), trials, calibrated)
                 continue
-            facts = priced.model_dump(include={"noise_multiplier", "distinct", "retained"})
+            facts = calibrated.model_dump(include={"noise_multiplier", "distinct", "retained"})
             settings = point.applied_to(self.config).train
             try:
-                played = play_point(
-                    self.stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
-                )
+                on_loss = lambda step, loss, t=trial: search.step(t, step, loss)  # noqa: E731
+                rehearsed = rehearse_point(self.setup, calibrated, settings, on_loss, SEED)
             except HushError as error:  # noise too large for the grid of a release, say
                 search.refuse(trial, refusal(error))
                 continue
-            search.end(trial, played, facts)
+            search.end(trial, rehearsed, facts)
             log.info("%d of %d: %s", len(search.tried()), trials, in_words(search.tried()[-1]))
 
-    def play_finalists(self, search: Search) -> None:
-        """Play the best again with other draws, and compare their means."""
-        for one in search.finalists(FINALISTS):
+    def repeat_best(self, search: Search) -> None:
+        """Rehearse the best again with other draws, and compare their means."""
+        for one in search.best(BEST):
             if len(one.again) >= AGAIN:
                 continue
-            priced, settings = self.price(one.point), one.point.applied_to(self.config).train
+            calibrated, settings = self.calibrate(one.point), one.point.applied_to(self.config).train
             others = (
-                play_point(self.stage, priced, settings, lambda *_: False, SEED + n).loss
+                rehearse_point(self.setup, calibrated, settings, lambda *_: False, SEED + n).loss
                 for n in range(1, AGAIN + 1)
             )
-            search.played_again(one, [float("inf") if loss is None else loss for loss in others])
+            search.note_repeats(one, [float("inf") if loss is None else loss for loss in others])
 
-    def play_by_runs(self, best: Tried) -> list[LossOfRuns]:
+    def loss_by_runs(self, best: Tried) -> list[LossOfRuns]:
         """The best point at the noise that so many runs need to keep every target together."""
-        here, priced, log = best.point.applied_to(self.config), self.price(best.point), get_run_logger()
+        here, calibrated = best.point.applied_to(self.config), self.calibrate(best.point)
 
         def loss(sigma: float | None) -> float | None:
             if sigma is None:
                 return None
-            noisier = priced.model_copy(update={"noise_multiplier": sigma})
+            noisier = calibrated.model_copy(update={"noise_multiplier": sigma})
             try:
-                return loss_of(self.stage, noisier, here.train, SEED)
+                return loss_of(self.setup, noisier, here.train, SEED)
             except HushError as error:  # noise too large for the grid of a release, say
-                log.info("σ = %.3g: %s", sigma, refusal(error))
+                get_run_logger().info("σ = %.3g: %s", sigma, refusal(error))
                 return None
 
-        rows = noise_by_runs(priced.weights, self.extracted.edges, here.method, self.extracted, here)
+        rows = noise_by_runs(calibrated.weights, self.extracted.edges, here.method, self.extracted, here)
         return [
-            LossOfRuns(**row.model_dump(), loss_anew=loss(row.anew), loss_going_on=loss(row.going_on))
+            LossOfRuns(**row.model_dump(), loss_from_start=first, loss_from_previous=later)
             for row in rows
+            for first, later in [(loss(row.from_start), loss(row.from_previous))]
         ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from pydantic import BaseModel
 
-from flows.sweep import Point, given, parameters_of
+from flows.sweep import Point, parameters_of, result_or_refusal
 from hush_core.config import HushConfig
 from hush_core.config.secrets import FileSecret
 from hush_core.weights import largest_batch
@@ -85,7 +85,7 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
     ]  # fmt: skip
     found = []
     for change, batch, rounds, future in running:
-        estimate, _ = given(future, NoiseEstimate)
+        estimate, _ = result_or_refusal(future, NoiseEstimate)
         if estimate is not None:
             sigma = estimate.noise_multiplier
             left = share(sigma, batch=batch, rounds=rounds, parameters=d)

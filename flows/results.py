@@ -57,9 +57,9 @@ def verified(target: str, found: Verification, privacy: PrivacyReport | None) ->
 
     columns = [name for name in VerifiedSecret.model_fields if name != "target"]
     rows = found.rows.select(*columns, target="posterior").iter_rows(named=True)
-    told = None
+    epsilons = None
     if privacy is not None:
-        told = [
+        epsilons = [
             PrivateSecret(**r) for r in privacy.rows.select("name", "delta", "epsilon").iter_rows(named=True)
         ]
     return Verified(
@@ -70,7 +70,7 @@ def verified(target: str, found: Verification, privacy: PrivacyReport | None) ->
         said=verdict(found),
         secrets=[VerifiedSecret(**row) for row in rows],
         unchecked=list(found.unchecked),
-        privacy=told,
+        privacy=epsilons,
     )
 
 
@@ -190,7 +190,7 @@ RESULTS = {
     "compare": ("flows.reports.comparison:ComparisonReport",),
     "verify": ("flows.results:Verified",), "runs": ("flows.results:CountedRuns",),
     "audit": ("flows.audit:AuditReport", "flows.results:CodeAudit", "flows.results:StatisticalAudits"),
-    "review": ("flows.review:Reviewed",), "watch": ("flows.watch:Watched",), "init": ("flows.init:InitResult",),
+    "review": ("flows.review:Reviewed",), "watch": ("flows.watch:Watched",), "init": ("flows.init:WrittenConfig",),
     "canaries": ("flows.results:CanaryFiles",),
     "replicate": ("flows.results:ReplicationReport", "flows.results:KnownReplications"),
     "doctor": ("flows.results:Examined",),

@@ -109,14 +109,14 @@ def review(
     if answer.decision == "approve" and verification is not None and verification.refuted:
         raise InputError(fixed, verification.audit, "train again; a refuted model cannot be approved")
     status = APPROVED if answer.decision == "approve" else REJECTED
-    dethroned = decide(fixed, status, by=answer.reviewer, why=answer.reason, certificate=digest)
+    no_champion = decide(fixed, status, by=answer.reviewer, why=answer.reason, certificate=digest)
     if status == APPROVED:
         webhook.deliver()  # what is not taken now, `hush watch` tries again
-    if dethroned:
+    if no_champion:
         get_run_logger().warning("%s was the champion: no version is, until another is approved", fixed)
     return Reviewed(
         model_uri=fixed, decision=answer.decision, reviewer=answer.reviewer, certificate_sha256=digest,
-        no_champion=dethroned,
+        no_champion=no_champion,
     )  # fmt: skip
 
 

@@ -55,19 +55,18 @@ def render_runs(counted: CountedRuns, console: Console) -> None:
         return
     table = Table("run", "σ", "rounds", "released", "secrets", "store", "audit", box=None)
     for run in counted.runs:
-        told = ("?",) * 3
+        sigma = rounds = secrets = "?"
         if run.rounds is not None:
-            told = (f"{run.noise_multiplier:.4g}", f"{run.rounds:,}", f"{run.secrets:,}")
-        sigma, rounds, secrets = told
-        where, said = "another" if run.added else "this", "REFUTED" if run.refuted else ""
-        table.add_row(run.key[:12], sigma, rounds, f"{run.released:,}", secrets, where, said)
+            sigma, rounds, secrets = f"{run.noise_multiplier:.4g}", f"{run.rounds:,}", f"{run.secrets:,}"
+        where, audit = "another" if run.added else "this", "REFUTED" if run.refuted else ""
+        table.add_row(run.key[:12], sigma, rounds, f"{run.released:,}", secrets, where, audit)
     console.print(table)
     if any(run.rounds is None for run in counted.runs):
         console.print("? does not say how it drew, so that nothing is promised over all runs")
     for run in counted.runs:
         if run.refuted:
-            said = f"run {run.key[:12]} was refuted, and with it all bounds that count it: {run.refuted}"
-            console.print(said, markup=False, soft_wrap=True)
+            line = f"run {run.key[:12]} was refuted, and with it all bounds that count it: {run.refuted}"
+            console.print(line, markup=False, soft_wrap=True)
     if counted.unasked:
-        said = f"whether another home refuted one of them was not asked: {counted.unasked}"
-        console.print(said, markup=False, soft_wrap=True)
+        line = f"whether another home refuted one of them was not asked: {counted.unasked}"
+        console.print(line, markup=False, soft_wrap=True)

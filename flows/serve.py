@@ -153,10 +153,10 @@ def serve_in_background(arguments: list[str]) -> str:
             raise HushError(f"hush serve ended:\n{log.read_text('utf-8', 'replace')[-2000:]}")
         found = supervisor(home)
         if found and found["pid"] == child.pid and found["ready"]:
-            said = [
+            lines = [
                 line for line in log.read_text("utf-8", "replace").splitlines() if line.startswith(SERVERS)
             ]
-            return "\n".join([*said, f"their log: {log}; `hush stop` ends them"])
+            return "\n".join([*lines, f"their log: {log}; `hush stop` ends them"])
         time.sleep(0.3)
     child.terminate()
     raise HushError(f"the servers do not answer; see {log}")

@@ -28,7 +28,7 @@ from hush_core.weights import (
 )
 from hush_core.weights.choice import Taken
 from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
-from tasks.weighing import Foreseen, foresee, weigh_examples
+from tasks.weighing import GraphSignal, graph_signal, weigh_examples
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False)
     if undecided and (signal := left_out_for_sure(first, numbers)) is not None:
         left = taking(first, dict.fromkeys(undecided, "drop"))
         extracted = _found(left, trains)
-        foreseen = foresee(extracted)
+        foreseen = graph_signal(extracted)
         predicted = Predicted(signal, numbers, extracted.n_examples + foreseen.dropped, foreseen.dropped)
         if not predicted.nothing_left:
             return _decided(asked, first, undecided, predicted, foreseen)
     extracted = _found(first, trains)
-    foreseen = foresee(extracted)
+    foreseen = graph_signal(extracted)
     predicted = Predicted(foreseen.signal, numbers, extracted.n_examples, foreseen.tagged)
     settled = _decided(asked, first, undecided, predicted, foreseen)
     by_law = any(way.entry in undecided and way.taken == "noise" for way in settled.ways)
@@ -93,9 +93,9 @@ def _found(config: HushConfig, trains: bool) -> Extracted:
 
 
 def _decided(
-    asked: HushConfig, first: HushConfig, undecided: list[str], predicted: Predicted, foreseen: Foreseen
+    asked: HushConfig, first: HushConfig, undecided: list[str], predicted: Predicted, signal: GraphSignal
 ) -> Settled:
-    ways = decide(asked, foreseen.entries(first), predicted)
+    ways = decide(asked, signal.entries(first), predicted)
     taken = {way.entry: way.taken for way in ways if way.entry in undecided}
     return replace(_numbered(asked, taking(first, taken), plain=not predicted.nothing_left), ways=ways)
 

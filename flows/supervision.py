@@ -96,15 +96,15 @@ class Children:
             now = time.monotonic()
             child.deaths = [then for then in child.deaths if now - then < WITHIN] + [now]
             ended = f"was killed (signal {-status})" if status < 0 else f"ended by itself (status {status})"
-            said = f"the {child.name} {ended}; see its last lines above"
+            what = f"the {child.name} {ended}; see its last lines above"
             if (status >= 0 and not child.again) or len(child.deaths) > OFTEN:
                 if child.essential:
-                    raise HushError(said)
-                print(f"hush: {said}; all else continues without it", flush=True)
+                    raise HushError(what)
+                print(f"hush: {what}; all else continues without it", flush=True)
                 _kill_group(child.process.pid)
                 self.running.remove(child)
                 continue
-            print(f"hush: {said}; it is started again", flush=True)
+            print(f"hush: {what}; it is started again", flush=True)
             if child.first:
                 _end_begun(child.process, PATIENCE)
             _kill_group(child.process.pid)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hush_core.config import ByteGptModel, CorrelatedMechanism, HushConfig, HushMechanism, Method
 from hush_core.errors import HushError, InputError, Unavailable
-from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
+from hush_core.weights import Scale, WeightSettings, drowns, smaller_c_to_try, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.publish_plan import NoiseOfRuns, PlanRow, frame_of, recommend
@@ -58,7 +58,7 @@ def sweep_points(
         price_all(more, extracted, config)
         points += more
         own = frame_of([row_of(p, config) for p in points if p.method == config.method])
-        scales = [Scale(c=c) for c in goes_on_below(own)] if extend else []
+        scales = [Scale(c=c) for c in smaller_c_to_try(own)] if extend else []
     places = {method: place for place, method in enumerate(methods)}
     return sorted(points, key=lambda p: (places[p.method], p.settings.c or p.settings.noise_multiplier))
 
@@ -111,7 +111,7 @@ def weigh_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         for s in dict.fromkeys(p.settings for p in points)
     }
     for point in points:
-        point.weighed, point.note = given(running[point.settings], Weighed)
+        point.weighed, point.note = result_or_refusal(running[point.settings], Weighed)
 
 
 def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> None:
@@ -127,7 +127,7 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         noise = _noise(found.weights, found.edges, point.method, extracted, config, config.rounds_in_all)
         running.append((point, noise))
     for point, future in running:
-        point.estimate, point.note = given(future, NoiseEstimate)
+        point.estimate, point.note = result_or_refusal(future, NoiseEstimate)
 
 
 def _noise(
@@ -155,16 +155,16 @@ def noise_by_runs(
     ]
 
     def sigma(future: Running[NoiseEstimate]) -> float | None:
-        found, _ = given(future, NoiseEstimate)
+        found, _ = result_or_refusal(future, NoiseEstimate)
         return found and found.noise_multiplier
 
     return [
-        NoiseOfRuns(runs=runs, anew=sigma(anew), going_on=sigma(going_on), later_rounds=later)
-        for runs, anew, going_on in running
+        NoiseOfRuns(runs=runs, from_start=sigma(start), from_previous=sigma(previous), later_rounds=later)
+        for runs, start, previous in running
     ]
 
 
-def given(future: Running[Any], kind: type[T]) -> tuple[T | None, str]:
+def result_or_refusal(future: Running[Any], kind: type[T]) -> tuple[T | None, str]:
     """What a step gave; or None, and what it said where it refused."""
     result = future.result(raise_on_failure=False)
     return (result, "") if isinstance(result, kind) else (None, refusal(result))

@@ -28,15 +28,15 @@ from tasks.attack import Attacked, attack_model, attack_redactions
 from tasks.audit import AuditInputs, note_inputs
 from tasks.calibration import Calibrated, Promised, calibrate_noise, paper_noise, without_rounds
 from tasks.certificate import Stated, write_model_certificate
-from tasks.champion import go_on_from
+from tasks.champion import continue_from
 from tasks.description import against_champion
-from tasks.earlier_runs import Before, job_name, look_back
+from tasks.earlier_runs import Before, find_earlier_runs, job_name
 from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
 from tasks.items import fill_items, with_targets
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, base_name, lora_of, measure
 from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
-from tasks.outcome import Attacks, Begun, Outcome, Planned, TrainedRounds
+from tasks.outcome import Attacks, Outcome, Planned, Start, TrainedRounds
 from tasks.rate_search import check_public, choose_rate
 from tasks.recording import record
 from tasks.refutation import refuse_refuted
@@ -125,7 +125,7 @@ def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     )
     before, store = None, open_store()
     if config.promise:
-        before = look_back(
+        before = find_earlier_runs(
             config, job, extracted.examples, edges=extracted.edges, secrets=extracted.secrets,
             occurrences=extracted.occurrences, weights=weighed.weights, public=extracted.public,
         )  # fmt: skip
@@ -143,13 +143,13 @@ def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     return Planned(config, train, extracted, weighed, job, before, calibrated, by_method, by_paper)
 
 
-def begin(planned: Planned, base: Ref | None, repetition: int) -> Begun:
+def begin(planned: Planned, base: Ref | None, repetition: int) -> Start:
     """The public start or the champion, then ordinary training on text without a secret."""
     config, extracted = planned.config, planned.extracted
     texts = split_texts(extracted.examples, planned.weighed.weights, extracted.edges)
     check_public(planned.train, extracted.n_public)
     if planned.champion:
-        begun = go_on_from(planned.champion, config.model, base, config.chunk_bytes, texts.held_out)
+        begun = continue_from(planned.champion, config.model, base, config.chunk_bytes, texts.held_out)
     else:
         begun = pretrain(
             extracted.public, texts.held_out, config.model, base, config.pretrain, config.chunk_bytes,
@@ -161,12 +161,12 @@ def begin(planned: Planned, base: Ref | None, repetition: int) -> Begun:
             texts.plain, texts.validation, texts.held_out, begun, config.model, config.untagged,
             config.train.precision, config.train.micro_batch, repetition,
         )  # fmt: skip
-    return Begun(texts, begun, untagged)
+    return Start(texts, begun, untagged)
 
 
 def train_rounds(
     planned: Planned,
-    begun: Begun,
+    begun: Start,
     lora: LoraConfig | None,
     *,
     repetition: int,
@@ -185,8 +185,8 @@ def train_rounds(
     )  # fmt: skip
     if not planned.calibrated.rounds:
         return TrainedRounds(keep_without_rounds(inputs, noted), None, ())
-    if said := hopeless(config, planned.calibrated):  # before anything is released
-        run_logger().warning("%s", said)
+    if warning := hopeless(config, planned.calibrated):  # before anything is released
+        run_logger().warning("%s", warning)
     settings, tried = choose_rate(planned.train, planned.calibrated, extracted.public, begun.start, lora)
     filled = None
     if planned.weighed.pools is not None:
@@ -202,7 +202,7 @@ def train_rounds(
     return TrainedRounds(trained, settings.learning_rate, tried)
 
 
-def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:
+def attack_all(planned: Planned, begun: Start, trained: Trained) -> Attacks:
     """The same attacks on the start, the protected and, where the config asks for it, an unprotected model."""
     config, extracted = planned.config, planned.extracted
     values = (extracted.occurrences, extracted.secrets)

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from hush_core.certificate import Verification, carried_on, verify_certificate
+from hush_core.certificate import Verification, verified_against, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.progress import Progress
 from hush_core.signing import TrustRoot, check_signature
@@ -37,7 +37,7 @@ def verify_target(
     if after is None:
         return verification
     before = _verified(after, progress, trust, chained=False)
-    return carried_on(before.certificate, before.tables, verification, after)
+    return verified_against(before.certificate, before.tables, verification, after)
 
 
 def _verified(

@@ -53,7 +53,7 @@ class Watched(BaseModel, frozen=True):
     """What a look at all champions came to."""
 
     models: list[WatchedModel]
-    told: list[str]
+    sent: list[str]
     """Ids of the promotions that the webhook's receiver took now."""
     waiting: list[str]
     """Ids of those that it has not taken yet."""
@@ -76,46 +76,46 @@ def watch(config_file: str | None = None, models: list[str] | None = None) -> Wa
     names = {*(models or ()), *(one.model for one in promotions())}
     if config_file:
         names.add(load_config(Path(config_file), command="watch").tracking.model)
-    found, failures, troubles = [], [], []
+    found, failures, errors = [], [], []
     for name in sorted(names):
         try:
-            found.append(look_after(name))
+            found.append(check_champion(name))
         except VerificationError as error:
             failures += error.failures
         except Exception as error:  # the worker's own, or the registry's: it says nothing of the model
-            troubles.append(error)
+            errors.append(error)
     for one in found:
         get_run_logger().info("%s: %s", one.champion or one.model, one.found)
-    told = webhook.deliver()
+    delivery = webhook.deliver()
     if failures:
         raise VerificationError(failures)
-    if troubles:
-        raise troubles[0]  # the task of each has logged it
-    return Watched(models=found, told=list(told.taken), waiting=list(told.waiting))
+    if errors:
+        raise errors[0]  # the task of each has logged it
+    return Watched(models=found, sent=list(delivery.taken), waiting=list(delivery.waiting))
 
 
-@task(name="look after champion", cache_policy=NO_CACHE)
-def look_after(name: str) -> WatchedModel:
+@task(name="check champion", cache_policy=NO_CACHE)
+def check_champion(name: str) -> WatchedModel:
     """Of one model. Raises VerificationError: its champion failed twice, and is champion no more; or the alias was
     taken from it by another way than a decision; or (`OlderSchema`) an older hush certified it: nothing is taken
     away. InputError: it cannot be checked with the keys that are set up here; nothing is taken away."""
     finish_decisions(name)
-    look = _look(name)
-    if look.failures:
+    checked = _check(name)
+    if checked.failures:
         time.sleep(PAUSE)
-        first, look = look, _look(name)
-        if look.failures and look.champion == first.champion:
+        first, checked = checked, _check(name)
+        if checked.failures and checked.champion == first.champion:
             done = ""  # nobody has the alias
-            if look.seen is not None:
-                done = f"{look.champion} was decided on during this check, and is left until the next: "
-                if withdraw(look.seen, failed=look.itself):
-                    done = f"{look.champion} is no longer {CHAMPION}: "
-            raise VerificationError([f"{done}{line}" for line in look.failures])
-    return WatchedModel(model=name, champion=look.champion, found=look.found)
+            if checked.seen is not None:
+                done = f"{checked.champion} was decided on during this check, and is left until the next: "
+                if withdraw(checked.seen, failed=checked.itself):
+                    done = f"{checked.champion} is no longer {CHAMPION}: "
+            raise VerificationError([f"{done}{line}" for line in checked.failures])
+    return WatchedModel(model=name, champion=checked.champion, found=checked.found)
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Checked:
     """At a champion. itself: what failed are its files, its certificate or its signature, not the way it was
     promoted (then the version is let alone)."""
 
@@ -126,32 +126,32 @@ class _Look:
     seen: Standing | None = None
 
 
-def _look(name: str) -> _Look:
+def _check(name: str) -> _Checked:
     try:
         entry = find_version(f"models:/{name}@{CHAMPION}")
     except InputError:
-        return _look_for(name)
+        return _check_missing(name)
     uri, trust, seen = f"models:/{entry.name}/{entry.version}", trust_root(), standing(entry)
     older = None
     try:
         with open_store().scratch() as folder:
             verification, _ = verify_registered(uri, Path(folder))
         if verification.refuted:
-            return _Look(uri, "refuted", (verification.audit,), seen=seen)
+            return _Checked(uri, "refuted", (verification.audit,), seen=seen)
         store = verification.certificate.facts.store
     except OlderSchema as error:  # its promotion can still be reported
         if error.refuted:
-            return _Look(uri, "refuted", (f"{uri}: {error.refuted}",), seen=seen)
+            return _Checked(uri, "refuted", (f"{uri}: {error.refuted}",), seen=seen)
         older, store = error, error.store
     except VerificationError as error:
-        return _Look(uri, "does not verify", tuple(error.failures), itself=True, seen=seen)
+        return _Checked(uri, "does not verify", tuple(error.failures), itself=True, seen=seen)
     # whose signature is an envelope
     organisation = trust is None and entry.tags.get(SIGNATURE, "").startswith("{")
     if trust is None and store != home().fingerprint("identity"):
         if older is None:
-            return _Look(uri, NOT_CHECKED)
+            return _Checked(uri, NOT_CHECKED)
         if not organisation:
-            return _Look(uri, "does not verify", (f"{uri}: {OF_NOBODY}",), itself=True, seen=seen)
+            return _Checked(uri, "does not verify", (f"{uri}: {OF_NOBODY}",), itself=True, seen=seen)
     if organisation:
         what = f"names no trust root here, and the decision on {uri} carries an organisation's signature"
         hint = "name it as on the machines that review; nothing was taken away"
@@ -160,24 +160,24 @@ def _look(name: str) -> _Look:
         check_approval(entry, trust)
         check_last(entry, trust)
     except VerificationError as error:
-        return _Look(uri, "was not promoted by a review", tuple(error.failures), seen=seen)
+        return _Checked(uri, "was not promoted by a review", tuple(error.failures), seen=seen)
     if older is not None:
         raise older
-    return _Look(uri, HOLDS)
+    return _Checked(uri, HOLDS)
 
 
-def _look_for(name: str) -> _Look:
+def _check_missing(name: str) -> _Checked:
     """Where no version has the alias: did this home take it away, or who did?"""
     note = last_promotion(name)
     if note is None or note.version is None:
-        return _Look()
+        return _Checked()
     uri = f"models:/{name}/{note.version}"
     try:
         find_version(uri)
     except InputError:
-        return _Look(found=f"{NOBODY}: {uri} was deleted")
+        return _Checked(found=f"{NOBODY}: {uri} was deleted")
     gone = f"{uri} was promoted at {note.at}, and no decision took the alias {CHAMPION} from it since"
-    return _Look(failures=(f"{gone}: approve it again or reject it, with hush review",))
+    return _Checked(failures=(f"{gone}: approve it again or reject it, with hush review",))
 
 
 def render_watched(done: Watched, console: Console) -> None:
@@ -185,5 +185,5 @@ def render_watched(done: Watched, console: Console) -> None:
         console.print(f"{one.champion or one.model}: {one.found}", soft_wrap=True)
     if not done.models:
         console.print("no model is watched: this home has promoted none (name a config, or --model)")
-    if done.told or done.waiting:
-        console.print(f"webhook: {len(done.told)} promotions sent, {len(done.waiting)} wait")
+    if done.sent or done.waiting:
+        console.print(f"webhook: {len(done.sent)} promotions sent, {len(done.waiting)} wait")

@@ -238,11 +238,11 @@ def extract_texts(model: Model, start: Model, texts: MemberTexts) -> ExtractedSh
 
     store = open_store()
     one, two = (m.load().on_accelerator() for m in (model, start))
-    told = store.read_frame(texts.tagged)["text"].to_list()
-    prefix = length = window_of(one, two, told)
+    members = store.read_frame(texts.tagged)["text"].to_list()
+    prefix = length = window_of(one, two, members)
     if not length:
         return None
-    found = k_extraction(one, two, told, prefix=prefix, length=length, progress=progress_log())
+    found = k_extraction(one, two, members, prefix=prefix, length=length, progress=progress_log())
     return ExtractedShares(
         prefix=prefix, length=length, texts=found.texts, trained=found.trained, start=found.start,
         difference=found.difference, table=store.put_frame(found.table, kind="audit_extracted"),

@@ -17,7 +17,7 @@ from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audi
 from hush_core.certificate.older import OlderCertificate, counted_runs
 from hush_core.errors import VerificationError
 from hush_core.files import files_digest
-from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on, whose_releases
+from tasks.refutation import FOLDER, keep, kept, refuted_runs, runs_in_model, standing_from
 from tasks.runtime import approvals
 from tasks.runtime.decisions import decide
 from tasks.runtime.environment import home
@@ -69,7 +69,7 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
     certificate, found = verification.certificate, _own_audit(verification.certificate, entry)
     counted = verification.tables["runs.parquet"]["key"].to_list()
     refuted = {**_refuted_elsewhere(set(counted)), **refuted_runs()} if counted else {}
-    stands = resting_on(certificate, counted, refuted, found)
+    stands = standing_from(certificate, counted, refuted, found)
     if not stands.words:
         return verification
     known = [one for one in (found, *(refuted[run] for run in counted if run in refuted)) if one is not None]
@@ -96,13 +96,13 @@ def refuted_older(older: OlderCertificate, directory: Path, entry: ModelVersion)
 
 def _own_audit(certificate: Certificate | OlderCertificate, entry: ModelVersion) -> AuditDocument | None:
     """Of the version itself: that of this home, if it has one, unless the one beside the version refutes."""
-    mine, told = kept(certificate.digest, files_digest(certificate.model_files)), _registered(entry)
-    if told is not None:
-        if told.certificate_digest != certificate.digest:
+    mine, registered = kept(certificate.digest, files_digest(certificate.model_files)), _registered(entry)
+    if registered is not None:
+        if registered.certificate_digest != certificate.digest:
             raise VerificationError([f"{FOLDER}/{AUDIT}: is an audit of another certificate"])
-        if told.store == home().fingerprint("identity") and not _ours(told):
+        if registered.store == home().fingerprint("identity") and not _ours(registered):
             raise VerificationError([f"{FOLDER}/{AUDIT}: was edited: the key of this home did not sign it"])
-    return told if told is not None and told.outcome == REFUTED else mine or told
+    return registered if registered is not None and registered.outcome == REFUTED else mine or registered
 
 
 def note_elsewhere(runs: Iterable[str]) -> None:
@@ -140,7 +140,7 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
                 entry.name, entry.version,
             )  # fmt: skip
             continue  # a model of others stops no job
-        if names := wanted & {*whose_releases(certificate)}:
+        if names := wanted & {*runs_in_model(certificate)}:
             document = _registered(entry)
             of = (certificate.digest, files_digest(certificate.model_files))
             if document is None or (document.certificate_digest, document.model_files) != of:
@@ -159,11 +159,11 @@ def _registered(entry: ModelVersion) -> AuditDocument | None:
         if file is None or not file.is_file():
             missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
             raise VerificationError([missing])
-        told = read_audit(file.read_bytes(), f"{FOLDER}/{AUDIT}")
-    if told.outcome != entry.tags[OUTCOME]:
+        document = read_audit(file.read_bytes(), f"{FOLDER}/{AUDIT}")
+    if document.outcome != entry.tags[OUTCOME]:
         why = f"{FOLDER}/{AUDIT}: was edited, or is not the audit that the version's tag names"
         raise VerificationError([why])
-    return told
+    return document
 
 
 def _ours(document: AuditDocument) -> bool:

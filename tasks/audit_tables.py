@@ -37,7 +37,7 @@ class Measured(BaseModel, frozen=True):
 
 
 @cached_task(name="audit_test", version=3)
-def hold_against(
+def test_against_certificate(
     certificate: Ref,
     written: tuple[Ref, Ref],
     ranked: tuple[Ref, Ref],
@@ -104,10 +104,10 @@ def extraction_facts(found: ExtractedShares | None) -> Measured:
 
     if found is None:
         return Measured(facts=facts.not_run("k-extraction", "no text that was trained on is long enough"))
-    said = facts.extraction_facts(
+    extracted = facts.extraction_facts(
         (found.prefix, found.length), found.texts, found.trained, found.start, found.difference
     )
-    return Measured(facts=said, table=found.table)
+    return Measured(facts=extracted, table=found.table)
 
 
 @cached_task(name="audit_membership", version=1)
@@ -124,9 +124,9 @@ def measure_membership(losses: Losses, texts: MemberTexts) -> Measured:
         return Measured(facts=facts.not_run("calibrated loss", why))
     scores = ((-frame["calibrated_bits"] / frame["tokens"].clip(1)).to_numpy() for frame in (members, others))
     risky = at_risk(members, others)
-    said = facts.membership_facts(roc(*scores, seed=SEED), risky.height, alike=texts.like_members)
+    facts_found = facts.membership_facts(roc(*scores, seed=SEED), risky.height, alike=texts.like_members)
     published = risky.drop("path", "example")
-    return Measured(facts=said, table=store.put_frame(published, kind="audit_at_risk"))
+    return Measured(facts=facts_found, table=store.put_frame(published, kind="audit_at_risk"))
 
 
 @cached_task(name="audit_units", version=1)

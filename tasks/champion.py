@@ -112,8 +112,8 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
         return uri, store.put_directory(files, kind="model")
 
 
-@cached_task(name="go on from", version=1)
-def go_on_from(
+@cached_task(name="continue_from", version=1)
+def continue_from(
     champion: Champion, model: AnyModel, base: Ref | None, chunk_bytes: int, held_out: Ref
 ) -> Model:
     """The champion as a start, and its loss on today's held-out text. Raises InputError: it is not the model that

@@ -37,15 +37,15 @@ def describe(run: Outcome, warnings: list[str], ways: list[str], against: Agains
         ways: which way each entry went, in sentences.
     """
     facts, shown = _facts(run, warnings, ways), []
-    told = ["", "**Against the champion**", "", *apart(difference(against)), "", "**Warnings**", ""]
-    room = MOST_CHARACTERS - len("\n".join([*facts, *told])) - 100
+    sections = ["", "**Against the champion**", "", *apart(difference(against)), "", "**Warnings**", ""]
+    room = MOST_CHARACTERS - len("\n".join([*facts, *sections])) - 100
     for warning in warnings:
         room -= len(warning) + 3
         if room < 0:
             shown.append(f"- … and {len(warnings) - len(shown)} more: report.html of the run")
             break
         shown.append(f"- {warning}")
-    return "\n".join([*facts, *told, *(shown or ["- none"])])
+    return "\n".join([*facts, *sections, *(shown or ["- none"])])
 
 
 def apart(lines: list[str]) -> list[str]:
@@ -174,7 +174,7 @@ def numbers_of(run: Outcome) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if value is not None}
 
 
-TOLD = {
+COMPARED = {
     "noise_multiplier": "noise multiplier",
     "rounds_released": "rounds released",
     "weight_retained": "weight retained",
@@ -198,8 +198,8 @@ def against_champion(run: Outcome) -> AgainstChampion | None:
         return None
     ours, unit = numbers_of(run), run.trained.model.unit
     loss = f"loss, bits per {unit}, each on its own held-out text"
-    told = {f"bits_per_{unit.replace(' ', '_')}_protected": loss, **TOLD}
-    rows = [(name, theirs[key], ours[key]) for key, name in told.items() if key in theirs and key in ours]
+    compared = {f"bits_per_{unit.replace(' ', '_')}_protected": loss, **COMPARED}
+    rows = [(name, theirs[key], ours[key]) for key, name in compared.items() if key in theirs and key in ours]
     uri, old = f"models:/{entry.name}/{entry.version}", None
     with (
         tempfile.TemporaryDirectory() as folder,

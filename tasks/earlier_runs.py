@@ -37,7 +37,7 @@ class OtherRuns(BaseModel, frozen=True):
 
     @classmethod
     def of(cls, earlier: Earlier, store: Store) -> OtherRuns:
-        table = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index(
+        table = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.noise_free}).with_row_index(
             "secret_id"
         )
         return cls(
@@ -50,8 +50,8 @@ class OtherRuns(BaseModel, frozen=True):
         )
 
     def load(self, store: Store) -> Earlier:
-        bare = store.read_frame(self.by_secret)["bare"].to_numpy()
-        return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), bare, self.unknown)
+        noise_free = store.read_frame(self.by_secret)["bare"].to_numpy()
+        return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), noise_free, self.unknown)
 
 
 class Before(BaseModel, frozen=True):
@@ -95,12 +95,12 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
     """Equal for one job done again: same tables, same config but for how the work is done and shown, and a trainer
     of the same `version`, which would resume it."""
     essential = config.model_copy(update={"train": config.train.essential()})
-    said = essential.model_dump(mode="json", exclude={"tracking", "audit"})
-    return content_key("job", version, said, config.settings_digest, list(tables))
+    settings = essential.model_dump(mode="json", exclude={"tracking", "audit"})
+    return content_key("job", version, settings, config.settings_digest, list(tables))
 
 
-@step(name="look back")
-def look_back(
+@step(name="find earlier runs")
+def find_earlier_runs(
     config: HushConfig,
     job: str,
     examples: Ref,
@@ -142,16 +142,16 @@ def look_back(
             break
         made.update(others_too)
     _refuse_refuted(config, history, earlier.runs)
-    _refuse_let_go(earlier, table, frames[0])
+    _refuse_now_untagged(earlier, table, frames[0])
     if table is not frames[2]:
         secrets = store.put_frame(table, kind="secrets")
     others = OtherRuns.of(earlier, store)
     runs, made = config.promise.runs if config.promise else 0, set(earlier.runs["key"].to_list())
     run_logger().info("%d of %d promised runs were made", len(made), runs)
-    goes_on = config.train.start == "champion" and bool(made)
-    without_rounds = goes_on and quiet_nights(config) and history.trained_before(text)
+    continues = config.train.start == "champion" and bool(made)
+    without_rounds = continues and may_skip_rounds(config) and history.trained_before(text)
     champion = None
-    if goes_on and (without_rounds or len(made) < runs):
+    if continues and (without_rounds or len(made) < runs):
         ended = tuple(one for one in history.models() if one[0] in {*made, ""})
         champion = fetch_champion(config.tracking.model, ended)
     return Before(others=others, secrets=secrets, champion=champion, without_rounds=without_rounds)
@@ -178,21 +178,22 @@ def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame)
         )
 
 
-def _refuse_let_go(earlier: Earlier, secrets: pl.DataFrame, examples: pl.DataFrame) -> None:
+def _refuse_now_untagged(earlier: Earlier, secrets: pl.DataFrame, examples: pl.DataFrame) -> None:
     """No run of a promise uses text as anybody's that an earlier one protected as a secret's. Raises InputError:
     names the secret and a file."""
-    if not earlier.let_go.height:
+    if not earlier.now_untagged.height:
         return
-    _, example = earlier.let_go.row(0)
+    _, example = earlier.now_untagged.row(0)
     place = "public text" if example < 0 else ":".join(examples.select("source", "path").row(example))
-    what = f"earlier runs protected it as {let_go_names(earlier, secrets)}, and no entry names it now"
+    what = f"earlier runs protected it as {now_untagged_names(earlier, secrets)}, and no entry names it now"
     hint = "name it as those runs did, or leave it out of training by an entry with `protect: drop`"
-    raise InputError(f"promise.runs: {place} ({earlier.let_go.height} texts in all)", what, hint)
+    raise InputError(f"promise.runs: {place} ({earlier.now_untagged.height} texts in all)", what, hint)
 
 
-def let_go_names(earlier: Earlier, secrets: pl.DataFrame) -> str:
+def now_untagged_names(earlier: Earlier, secrets: pl.DataFrame) -> str:
     """The secrets whose text this run uses as anybody's."""
-    names = secrets.sort("secret_id")["name"].gather(earlier.let_go["secret_id"].unique().sort()).to_list()
+    ids = earlier.now_untagged["secret_id"].unique().sort()
+    names = secrets.sort("secret_id")["name"].gather(ids).to_list()
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
@@ -201,7 +202,7 @@ def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str
     """In words: how many runs of the config's promise were made, and how many rounds one would make now; empty
     without a promise.
 
-    Not cached: what it looks at changes. Nothing is noted, and nothing is promised by it: that is for `look_back`.
+    Not cached: what it looks at changes. Nothing is noted or promised by it: `find_earlier_runs` does that.
     """
     if config.promise is None:
         return ""
@@ -212,11 +213,11 @@ def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str
     text = RunText.now(frames[0]["text"].to_list(), *frames[1:])
     if _refuted(config, history, history.earlier("", text).runs):
         return f"{words}, and an audit refuted one of them: no other may follow"
-    if made and quiet_nights(config) and history.trained_before(text):
+    if made and may_skip_rounds(config) and history.trained_before(text):
         return f"{words}; no text of a secret is new since, so a run now makes no certified round"
     return f"{words}; a run now makes {config.after(made).train.rounds:,} certified rounds"
 
 
-def quiet_nights(config: HushConfig) -> bool:
+def may_skip_rounds(config: HushConfig) -> bool:
     """Whether a run in which no text of a secret is new makes no certified round."""
     return config.train.start == "champion" and config.weights.without_secret == "plain"

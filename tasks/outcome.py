@@ -50,7 +50,7 @@ class Planned:
         return self.before.champion if self.before else None
 
     @property
-    def begun_as(self) -> str:
+    def start_name(self) -> str:
         """What the model is called that a run begins with."""
         if self.champion:
             return "champion"
@@ -70,7 +70,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Begun:
+class Start:
     """What the certified rounds begin with."""
 
     texts: TextsByRole
@@ -129,7 +129,7 @@ class AllRuns:
 
 
 @dataclass(frozen=True)
-class Outcome(Planned, Begun, TrainedRounds, Attacks):
+class Outcome(Planned, Start, TrainedRounds, Attacks):
     """Everything that a finished job has to show. Report, page, registry text, tags and metrics are views of it."""
 
     certificate: Ref
@@ -154,7 +154,7 @@ class Outcome(Planned, Begun, TrainedRounds, Attacks):
     def losses(self) -> dict[str, float]:
         """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
         models = {
-            self.begun_as: self.begun,
+            self.start_name: self.begun,
             "without secrets": self.untagged.model if self.untagged else None,
             "protected": self.trained.model,
             "unprotected": self.unprotected,
@@ -165,7 +165,7 @@ class Outcome(Planned, Begun, TrainedRounds, Attacks):
     def gain(self) -> float | None:
         """(start − protected)/(start − unprotected) on held-out text; None where it was not measured, or nothing is
         to be gained."""
-        start, protected, unprotected = map(self.losses.get, (self.begun_as, "protected", "unprotected"))
+        start, protected, unprotected = map(self.losses.get, (self.start_name, "protected", "unprotected"))
         if start is None or protected is None or unprotected is None or unprotected >= start:
             return None
         return (start - protected) / (start - unprotected)

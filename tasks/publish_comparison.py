@@ -169,14 +169,14 @@ def table_of(rows: list[RivalRow], verdict: Verdict) -> pl.DataFrame:
     }  # fmt: skip
     found = []
     for row in rows:
-        told = row.runs[0].model_dump() if row.runs else {}
+        cells = row.runs[0].model_dump() if row.runs else {}
         timed = [run.seconds_a_round for run in row.runs if run.seconds_a_round is not None]
         taken = [run.peak_memory for run in row.runs if run.peak_memory is not None]
-        told |= {"seconds_a_round": min(timed, default=None), "peak_memory": max(taken, default=None)}
-        told |= row.model_dump(include={"rival", "loss", "half_width", "perplexity", "why"})
-        told |= {"seeds": len(row.runs), "extracted": max((run.extracted for run in row.runs), default=None)}
-        told |= {"chosen": row.rival == verdict.chosen, "alike": row.rival in verdict.alike}
-        found.append({name: told.get(name) for name in kinds})
+        cells |= {"seconds_a_round": min(timed, default=None), "peak_memory": max(taken, default=None)}
+        cells |= row.model_dump(include={"rival", "loss", "half_width", "perplexity", "why"})
+        cells |= {"seeds": len(row.runs), "extracted": max((run.extracted for run in row.runs), default=None)}
+        cells |= {"chosen": row.rival == verdict.chosen, "alike": row.rival in verdict.alike}
+        found.append({name: cells.get(name) for name in kinds})
     return pl.DataFrame(found, schema=kinds)
 
 

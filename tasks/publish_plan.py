@@ -23,9 +23,9 @@ class NoiseOfRuns(BaseModel, frozen=True):
     """The noise multiplier with which so many runs keep every target together; None where none is certified."""
 
     runs: int
-    anew: float | None
+    from_start: float | None
     """Each begins at the public start."""
-    going_on: float | None
+    from_previous: float | None
     """Each but the first starts from the model before, for `later_rounds`."""
     later_rounds: int
 
@@ -131,7 +131,8 @@ def publish_frontier(
             table.write_csv(work / "frontier.csv")
             figures.frontier(table, work / "frontier.png")
         if noise_by_runs:
-            kinds = {"runs": pl.UInt32, "anew": pl.Float64, "going_on": pl.Float64, "later_rounds": pl.UInt32}
+            kinds = {"from_start": pl.Float64, "from_previous": pl.Float64}
+            kinds = {"runs": pl.UInt32, **kinds, "later_rounds": pl.UInt32}
             by_runs = pl.DataFrame([row.model_dump() for row in noise_by_runs], schema=kinds)
             by_runs.write_csv(work / "runs.csv")
             figures.noise_by_runs(by_runs, work / "runs.png")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0
 """Seconds for a server to answer; one that does not is not waited for by a job of hours either."""
-AWAY = "does not answer"
+NO_ANSWER = "does not answer"
 _TRACKER, _ORCHESTRATOR = "MLFLOW_TRACKING_URI", "PREFECT_API_URL"
 _DATABASES = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 _ELSEWHERE = ("databricks", "databricks-uc", "uc")
@@ -113,7 +113,7 @@ def await_orchestrator(patience: float) -> None:
         try:
             return check_orchestrator()
         except InputError as error:
-            if error.what != AWAY or time.monotonic() > deadline:
+            if error.what != NO_ANSWER or time.monotonic() > deadline:
                 raise
             time.sleep(0.5)
 
@@ -196,7 +196,7 @@ def _check_port(uri: str, usual: int) -> None:
     try:
         within(PATIENCE + 1, connect)
     except (OSError, UnicodeError, TimeoutError):
-        raise _refusal(_TRACKER, uri, AWAY) from None
+        raise _refusal(_TRACKER, uri, NO_ANSWER) from None
 
 
 def ask(
@@ -220,7 +220,7 @@ def ask(
     try:
         return within(PATIENCE + 1, get)
     except Exception as error:  # urllib and http.client raise a dozen kinds, all of which say: no answer
-        what = AWAY
+        what = NO_ANSWER
         if "CERTIFICATE" in str(error):
             what = "shows a certificate that is not trusted here"
         raise _refusal(name, os.environ.get(name, ""), what) from None

@@ -17,7 +17,7 @@ from tasks.outcome import Outcome
 from tasks.runtime.environment import retry_pauses
 from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import open_store
-from tasks.runtime.tracking import is_away
+from tasks.runtime.tracking import is_unreachable
 from tasks.runtime.versions import MADE_BY, versions_of
 from tasks.wording import AgainstChampion, counted
 
@@ -30,12 +30,12 @@ RUN, ALONE, TOGETHER = "runs_on_this_data", "worst_bound_to_target", "worst_all_
 """Tags of a version: which run it is of, and its bounds of that run and of all so far nearest to their targets."""
 
 
-def _tracker_is_away(task: object, run: object, state: State) -> bool:
+def _tracker_is_unreachable(task: object, run: object, state: State) -> bool:
     """Whether a step failed because nobody answered, after MLflow's own tries (minutes): it may tomorrow."""
     try:
         state.result()
     except Exception as error:
-        return is_away(error)
+        return is_unreachable(error)
     return False
 
 
@@ -44,7 +44,7 @@ def _tracker_is_away(task: object, run: object, state: State) -> bool:
     task_run_name="record-run",
     retries=len(AGAIN_AFTER),
     retry_delay_seconds=AGAIN_AFTER,
-    retry_condition_fn=_tracker_is_away,
+    retry_condition_fn=_tracker_is_unreachable,
 )
 def record(run: Outcome, warnings: list[str], ways: list[str], against: AgainstChampion | None) -> Registered:
     """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
@@ -171,9 +171,11 @@ def draw(run: Outcome, folder: Path) -> dict[str, Path]:
 def runs_so_far(run: Outcome) -> pl.DataFrame:
     """run · alone · together: the bound nearest to its target, of the registered versions and of this one."""
     earlier = sorted(versions_of(run.config.tracking.model), key=lambda version: int(version.version))
-    told = [*(version.tags for version in earlier), _tags(run)]
-    told = [tags for tags in told if RUN in tags and tags.get(RELEASED) != "0"]  # nothing is one of 0 rounds
-    rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in told]
+    all_tags = [*(version.tags for version in earlier), _tags(run)]
+    all_tags = [
+        tags for tags in all_tags if RUN in tags and tags.get(RELEASED) != "0"
+    ]  # nothing is one of 0 rounds
+    rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in all_tags]
     kinds = {"run": pl.UInt32, "alone": pl.Float64, "together": pl.Float64}
     return pl.DataFrame(rows, schema=kinds, orient="row").unique("run", keep="last").sort("run")
 

@@ -70,10 +70,10 @@ def refuted_runs() -> dict[str, AuditDocument]:
 def standing(certificate: Certificate, counted: Iterable[str]) -> AuditVerdict:
     """What this home's audits say of a certificate that counts these earlier runs."""
     found = kept(certificate.digest, files_digest(certificate.model_files))
-    return resting_on(certificate, counted, refuted_runs(), found)
+    return standing_from(certificate, counted, refuted_runs(), found)
 
 
-def whose_releases(certificate: Certificate) -> tuple[str, ...]:
+def runs_in_model(certificate: Certificate) -> tuple[str, ...]:
     """The public names of the run that made a model and, where that made no certified round, of the one whose
     releases are in it."""
     facts = certificate.facts
@@ -103,7 +103,7 @@ def refuted_answer(folder: Path) -> str:
     return stands.words if stands.refuted else ""
 
 
-def resting_on(
+def standing_from(
     certificate: Certificate,
     counted: Iterable[str],
     refuted: dict[str, AuditDocument],
@@ -123,15 +123,15 @@ def resting_on(
         return AuditVerdict("".join(words), refuted=False)
     run, why = broken[0]
     which = f"run {run[:12]}" + (f" and {len(broken) - 1} more" if len(broken) > 1 else "")
-    goes_on = certificate.facts.training.started_from is not None
-    said = (
+    continued = certificate.facts.training.started_from is not None
+    sentence = (
         f"REFUTED with {which}: this model continues earlier runs, its promise is the bound of all of them, and "
         f"that counts on a run whose model was refuted ({why.model}: {why.in_words()})"
-        if goes_on
+        if continued
         else f"of all runs together NOTHING is promised any more: {which}, which those bounds count, was refuted "
         f"({why.model}: {why.in_words()}); the bounds of this run alone hold"
     )
-    return AuditVerdict("; ".join([*words, said]), refuted=goes_on)
+    return AuditVerdict("; ".join([*words, sentence]), refuted=continued)
 
 
 def _read(path: Path) -> AuditDocument:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +21,8 @@ from hush_core.errors import InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal import Search
 from hush_core.rehearsal.budget import Cost
-from hush_core.rehearsal.play import STEPS, MeasuredTexts, Played, losses, play
-from hush_core.rehearsal.stand_ins import cast, played_plan, timed_plan, untagged_texts
+from hush_core.rehearsal.rehearse import STEPS, MeasuredTexts, OnLoss, Rehearsed, losses, rehearse
+from hush_core.rehearsal.stand_ins import rehearsal_plan, rehearsal_roles, timed_plan, untagged_texts
 from hush_core.weights import sampling_rates, text_order
 from tasks.models import SEED, Model
 from tasks.publish_plan import NoiseOfRuns, frame
@@ -34,13 +34,13 @@ from tasks.runtime.tracking import log_run, staged
 if TYPE_CHECKING:
     from hush_core.training import LanguageModel
 
-PLAYED_VERSION = 1
+REHEARSAL_VERSION = 1
 TIMED = ((1, 8), (4, 3))
 """Rounds are timed at so many times the config's batch, so many of them."""
 
 
-class Roles(BaseModel, frozen=True):
-    """The roles (`hush_core.rehearsal.Cast`) as tables of untagged texts."""
+class RoleTexts(BaseModel, frozen=True):
+    """The roles (`hush_core.rehearsal.Roles`) as tables of untagged texts."""
 
     stand_ins: Ref
     rest: Ref
@@ -50,8 +50,8 @@ class Roles(BaseModel, frozen=True):
     n_stand_ins: int
 
 
-@cached_task(name="cast", version=2)
-def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> Roles:
+@cached_task(name="assign_stand_ins", version=2)
+def assign_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> RoleTexts:
     """Give the untagged examples their roles; stand-ins are whole files where there is a plain phase. Raises
     InputError: too few examples are untagged."""
     store = open_store()
@@ -59,27 +59,27 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
     files = table.select(file=pl.concat_str("source", "path", separator="/"))["file"].to_list()
     texts = texts_of(table)
     order = text_order(texts)
-    found = cast(graph, n_examples=n_examples, plain=plain, files=files, order=order, seed=SEED)
+    found = rehearsal_roles(graph, n_examples=n_examples, plain=plain, files=files, order=order, seed=SEED)
 
     def keep(role: str) -> Ref:
         return store.put_frame(
-            text_frame(untagged_texts(getattr(found, role), texts, graph)), kind=f"played_{role}"
+            text_frame(untagged_texts(getattr(found, role), texts, graph)), kind=f"rehearsal_{role}"
         )
 
     run_logger().info(
         "%d untagged examples stand in, %d are trained on before, %d are measured on",
         len(found.stand_ins), len(found.rest), len(found.validation) + len(found.held_back),
     )  # fmt: skip
-    return Roles(
+    return RoleTexts(
         **{role: keep(role) for role in ("stand_ins", "rest", "validation", "held_back")},
         tagged_share=found.tagged_share, n_stand_ins=len(found.stand_ins),
     )  # fmt: skip
 
 
-class Stage(BaseModel, frozen=True):
+class Setup(BaseModel, frozen=True):
     """What every rehearsal of a job shares: the roles, and the model that the rounds begin with."""
 
-    roles: Roles
+    roles: RoleTexts
     start: Model
     lora: LoraConfig | None
 
@@ -89,7 +89,7 @@ class Stage(BaseModel, frozen=True):
         return adapted(self.start.load(), self.lora, seed=SEED)
 
 
-class Priced(BaseModel, frozen=True):
+class CalibratedPoint(BaseModel, frozen=True):
     """A point that can run: its weights, and the noise that certifies every secret."""
 
     weights: Ref
@@ -101,13 +101,13 @@ class Priced(BaseModel, frozen=True):
 
 
 @step(name="time-rounds")
-def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
+def time_rounds(setup: Setup, settings: TrainConfig) -> Cost:
     """What a round costs on this machine: a few of them at two batches, on stand-ins. Raises InputError: too few
     stand-ins for two batches."""
     from hush_core.training import OtherTexts, fit_private
 
     store, timed = open_store(), []
-    texts = _texts(store, stage.roles.stand_ins)
+    texts = _texts(store, setup.roles.stand_ins)
     quiet = settings.model_copy(update={"early_stopping": None, "evaluate_every": None, "keep": "last"})
     quiet = quiet.model_copy(update={"untagged_batch": 0})
     for factor, rounds in TIMED:
@@ -115,7 +115,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
         plan = timed_plan(len(texts), factor * settings.batch, rounds)
         with store.scratch() as folder:
             fit_private(
-                plan, texts, stage.model(), quiet, Path(folder),
+                plan, texts, setup.model(), quiet, Path(folder),
                 lambda *_, s=stamps: s.append(time.perf_counter()), others=OtherTexts(untagged=texts),
             )  # fmt: skip
         timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
@@ -129,53 +129,53 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
     return cost
 
 
-def _kept(store: Store, stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> Path:
-    sigma, essential = priced.noise_multiplier, settings.essential()
-    key = content_key("play", PLAYED_VERSION, stage, priced.weights, sigma, essential, seed)
+def _kept(store: Store, setup: Setup, point: CalibratedPoint, settings: TrainConfig, seed: int) -> Path:
+    sigma, essential = point.noise_multiplier, settings.essential()
+    key = content_key("rehearse", REHEARSAL_VERSION, setup, point.weights, sigma, essential, seed)
     return store.work_dir("rehearsals") / f"{key}.json"
 
 
-def loss_of(stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> float | None:
+def loss_of(setup: Setup, point: CalibratedPoint, settings: TrainConfig, seed: int) -> float | None:
     """The loss of one plan, rehearsed where it was not yet."""
-    kept = _kept(open_store(), stage, priced, settings, seed)
+    kept = _kept(open_store(), setup, point, settings, seed)
     if kept.is_file():
         return json.loads(kept.read_bytes())["loss"]
-    return play_point(stage, priced, settings, lambda *_: False, seed).loss
+    return rehearse_point(setup, point, settings, lambda *_: False, seed).loss
 
 
 @step(name="start-loss")
-def start_loss(stage: Stage) -> float:
+def start_loss(setup: Setup) -> float:
     """What the rehearsed rounds begin with comes to, on the texts that plans are compared on."""
     store = open_store()
-    return losses(stage.model(), _measured(store, stage.roles))[0]
+    return losses(setup.model(), _measured(store, setup.roles))[0]
 
 
 @step(name="rehearse-plan")
-def play_point(
-    stage: Stage, priced: Priced, settings: TrainConfig, told: Callable[[int, float], bool], seed: int
-) -> Played:
+def rehearse_point(
+    setup: Setup, point: CalibratedPoint, settings: TrainConfig, on_loss: OnLoss, seed: int
+) -> Rehearsed:
     """One plan rehearsed on stand-ins; what an earlier search has rehearsed to its end is not rehearsed again.
 
     Args:
         settings: of the point; one learning rate.
-        told: (step, loss) → whether to stop.
+        on_loss: (step, loss) → whether to stop.
         seed: of all draws.
     """
     store = open_store()
-    kept = _kept(store, stage, priced, settings, seed)
+    kept = _kept(store, setup, point, settings, seed)
     if kept.is_file():
-        return _told_again(kept, told)
-    texts = _texts(store, stage.roles.stand_ins)
+        return _repeat_kept(kept, on_loss)
+    texts = _texts(store, setup.roles.stand_ins)
     with store.scratch() as folder:
-        done = play(
-            played_plan(
-                sampling_rates(store.read_frame(priced.weights)["weight"].to_numpy(), settings.batch),
-                len(texts), noise_multiplier=priced.noise_multiplier, rounds=settings.rounds,
+        done = rehearse(
+            rehearsal_plan(
+                sampling_rates(store.read_frame(point.weights)["weight"].to_numpy(), settings.batch),
+                len(texts), noise_multiplier=point.noise_multiplier, rounds=settings.rounds,
                 expected_batch=settings.batch, clip_norm=settings.clip_norm, seed=seed,
             ),
-            texts, _measured(store, stage.roles),
-            stage.model(), settings, Path(folder), seed=seed, untagged=_texts(store, stage.roles.rest),
-            told=told,
+            texts, _measured(store, setup.roles),
+            setup.model(), settings, Path(folder), seed=seed, untagged=_texts(store, setup.roles.rest),
+            on_loss=on_loss,
         )  # fmt: skip
     if not done.stopped:
         body = {"loss": done.loss, "parts": done.parts, "curve": done.curve}
@@ -183,7 +183,7 @@ def play_point(
     return done
 
 
-def _measured(store: Store, roles: Roles) -> Sequence:
+def _measured(store: Store, roles: RoleTexts) -> Sequence:
     """What losses are taken on, by the share of the corpus that each represents."""
     return [
         MeasuredTexts("untagged", _texts(store, roles.validation), 1 - roles.tagged_share),
@@ -195,14 +195,14 @@ def _texts(store: Store, table: Ref) -> list[bytes]:
     return texts_of(store.read_frame(table))
 
 
-def _told_again(kept: Path, told: Callable[[int, float], bool]) -> Played:
-    """A rehearsal that is known, as if it were played now: it may be stopped on the way this time."""
+def _repeat_kept(kept: Path, on_loss: OnLoss) -> Rehearsed:
+    """A rehearsal that is known, as if it ran now: it may be stopped on the way this time."""
     body = json.loads(kept.read_bytes())
     curve = tuple((int(step), float(loss)) for step, loss in body["curve"])
     for place, (at, loss) in enumerate(curve):
-        if at < STEPS and told(at, loss):
-            return Played(None, {}, curve[: place + 1], stopped=True)
-    return Played(body["loss"], body["parts"], curve, stopped=False)
+        if at < STEPS and on_loss(at, loss):
+            return Rehearsed(None, {}, curve[: place + 1], stopped=True)
+    return Rehearsed(body["loss"], body["parts"], curve, stopped=False)
 
 
 PLAN = "plan.yaml"
@@ -211,14 +211,14 @@ RUNS, RUNS_PICTURE = "rehearsal_runs.csv", "rehearsal_runs.png"
 
 
 class LossOfRuns(NoiseOfRuns):
-    """And the predicted loss of the first of them; None where it could not be played."""
+    """And the predicted loss of the first of them; None where it could not be rehearsed."""
 
-    loss_anew: float | None
-    loss_going_on: float | None
+    loss_from_start: float | None
+    loss_from_previous: float | None
 
 
 class PublishedRehearsal(BaseModel, frozen=True):
-    """Where it lies. `plan` is the file for `hush run --plan`; None where no point could be played."""
+    """Where it lies. `plan` is the file for `hush run --plan`; None where no point could be rehearsed."""
 
     folder: str
     plan: str | None
@@ -231,7 +231,7 @@ def table_of(search: Search) -> pl.DataFrame:
     for one in search.tried():
         sigma, point = one.facts.get("noise_multiplier"), one.point
         rows.append({
-            "number": one.number, "state": one.state, "loss": one.mean, "times_played": 1 + len(one.again),
+            "number": one.number, "state": one.state, "loss": one.mean, "times_rehearsed": 1 + len(one.again),
             "losses": " ".join(f"{x:.5f}" for x in (one.loss, *one.again) if x is not None),
             **point.model_dump(exclude={"method"}),
             "noise_multiplier_needed": sigma,

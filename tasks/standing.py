@@ -27,7 +27,7 @@ def tracker_is_own() -> bool:
     return os.environ.get("MLFLOW_TRACKING_URI") == settings(home())["MLFLOW_TRACKING_URI"]
 
 
-def can_be_asked() -> bool:
+def has_known_registry() -> bool:
     """Whether the registry is one that this module can ask."""
     return tracker_is_own() or os.environ.get("MLFLOW_TRACKING_URI", "").startswith(("http://", "https://"))
 

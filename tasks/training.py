@@ -16,7 +16,7 @@ from hush_core.mechanisms import drawn_items, rates_of_texts
 from hush_core.plan import ProtectionPlan
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
-from tasks.earlier_runs import Before, OtherRuns, let_go_names, run_history, whole_files
+from tasks.earlier_runs import Before, OtherRuns, now_untagged_names, run_history, whole_files
 from tasks.items import ItemTexts
 from tasks.models import SEED, Model, keep_folder
 from tasks.reachable import training_hosts
@@ -210,10 +210,10 @@ def _fit(job: Job, progress: TimedProgress, live: Live | None, lock: int, *, apa
 
 
 def _others(store: Store, earlier: Earlier, secrets: Ref) -> OtherRuns:
-    if earlier.let_go.height:
+    if earlier.now_untagged.height:
         run_logger().warning(
             "earlier runs protected text as %s that no entry names now, and this run uses it: nothing is "
-            "promised of these over all runs", let_go_names(earlier, store.read_frame(secrets)),
+            "promised of these over all runs", now_untagged_names(earlier, store.read_frame(secrets)),
         )  # fmt: skip
     return OtherRuns.of(earlier, store)
 

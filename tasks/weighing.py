@@ -190,7 +190,7 @@ def relax_target(
     return found
 
 
-class Foreseen(BaseModel, frozen=True):
+class GraphSignal(BaseModel, frozen=True):
     """Of a graph: B√T/σ that its targets allow, and facts of each entry.
 
     by_entry: its secrets, their examples (of redacted ones, places), the sum of their κ, and how many of the
@@ -207,10 +207,10 @@ class Foreseen(BaseModel, frozen=True):
         return [EntryFacts(entry, *self.by_entry.get(entry.id, (0, 0, 0.0, 0))) for entry in config.secrets]
 
 
-@cached_task(name="foresee", version=2)
-def foresee_signal(
+@cached_task(name="measure_signal", version=2)
+def measure_signal(
     examples: Ref, public: Ref, edges: Ref, secrets: Ref, coverage: Ref, n_examples: int
-) -> Foreseen:
+) -> GraphSignal:
     """Count and solve; nothing is decided here."""
     store = open_store()
     graph, table = store.read_frame(edges), store.read_frame(secrets)
@@ -242,14 +242,14 @@ def foresee_signal(
         for entry, facts in report["secrets"].items()
     }
     by_entry |= {entry: (n, held, shift[entry], other) for entry, n, held, other in counted.iter_rows()}
-    return Foreseen(
+    return GraphSignal(
         signal=signal_of(graph, table, n_examples=n_examples), tagged=graph["example_id"].n_unique(),
         dropped=sum(facts["dropped_weak"] for facts in report["repositories"].values()), by_entry=by_entry,
     )  # fmt: skip
 
 
-def foresee(extracted: Extracted) -> Foreseen:
-    return foresee_signal(
+def graph_signal(extracted: Extracted) -> GraphSignal:
+    return measure_signal(
         extracted.examples, extracted.public, extracted.edges, extracted.secrets, extracted.coverage,
         extracted.n_examples,
     )  # fmt: skip

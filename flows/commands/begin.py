@@ -133,12 +133,12 @@ def init(
     begun = write_first(found, command_line.FIRST, place, command_line.progress())
 
     def shown() -> None:
-        said = [f"wrote {begun.file}: {', '.join(begun.active)}"]
-        said += [f"as comments, each with its reason: {', '.join(begun.off)}"] if begun.off else []
-        said += [
+        lines = [f"wrote {begun.file}: {', '.join(begun.active)}"]
+        lines += [f"as comments, each with its reason: {', '.join(begun.off)}"] if begun.off else []
+        lines += [
             "next: read it, then run hush plan" if begun.protects
             else "no text holds what these name; next: add an entry for what is confidential, then run hush plan"
         ]  # fmt: skip
-        command_line.console().print("\n".join(said), markup=False)
+        command_line.console().print("\n".join(lines), markup=False)
 
     give(begun, shown)

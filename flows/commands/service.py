@@ -99,8 +99,8 @@ def doctor(
 
     found = [str(mistake) for mistake in examine(place, config)]
     total = counted(len(found), "mistake") if found else "nothing is wrong"
-    said = [*(f"- {mistake}" for mistake in found), total]
-    give(Examined(mistakes=found), lambda: print("\n".join(said)))
+    lines = [*(f"- {mistake}" for mistake in found), total]
+    give(Examined(mistakes=found), lambda: print("\n".join(lines)))
     if found:
         raise typer.Exit(1)
 

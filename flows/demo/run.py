@@ -61,8 +61,8 @@ def audited(report: Report, out: Path) -> Report:
         row.model_copy(update={"attacked": one["written"], "every_step": one["every_step"]})
         for row, one in ((row, found[row.name]) for row in report.rows)
     ]
-    told = {"rows": rows, "audit": document.in_words(), "audit_refuted": document.outcome == REFUTED}
-    return report.model_copy(update=told | {"audit_picture": str(out / "audit.png")})
+    audited = {"rows": rows, "audit": document.in_words(), "audit_refuted": document.outcome == REFUTED}
+    return report.model_copy(update=audited | {"audit_picture": str(out / "audit.png")})
 
 
 def planted_found(demo: Demo, names: set[str], identity_key: bytes) -> int:

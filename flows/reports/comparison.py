@@ -62,9 +62,9 @@ def _settings(config: HushConfig) -> str:
     weights = config.weights.model_dump(exclude_unset=True)
     found = {"mechanism": {"kind": config.mechanism.kind, **mechanism}, "weights": weights}
     shown = (
-        f"{key}: {{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"
-        for key, said in found.items()
-        if said
+        f"{key}: {{{', '.join(f'{name}: {value}' for name, value in values.items())}}}"
+        for key, values in found.items()
+        if values
     )
     return " · ".join(shown)
 

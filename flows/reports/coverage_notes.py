@@ -149,19 +149,19 @@ def _that_stand(secrets: int) -> str:
 
 def ways(coverage: dict[str, Any]) -> list[str]:
     """By which way each entry of whole files came to its examples, those in other files apart; no path."""
-    told = []
+    lines = []
     for entry, facts in coverage["secrets"].items():
         reasons = facts.get("reasons", {})
         spread = [f"{reasons[way]:,} {words}" for way, words in WAYS.items() if reasons.get(way)]
         own = sum(n for reason, n in reasons.items() if not is_propagated(reason))
         if spread and issubclass(entry_of(facts["kind"]), FileSecret):
-            told.append(f"{entry}: {counted(own, 'example')} of its own files; {', '.join(spread)}")
-    return told
+            lines.append(f"{entry}: {counted(own, 'example')} of its own files; {', '.join(spread)}")
+    return lines
 
 
 def _documentation(states: dict[str, list[str]]) -> list[str]:
     """What became of the values that the config calls examples; by name, which is keyed."""
-    words = {
+    meanings = {
         "left_out": "called documentation by the config, and so no secrets",
         "decided": "called a placeholder or public by a person, and so no secrets",
         "stands_elsewhere": "named as documentation, but other files hold them too: they stay secrets",
@@ -169,8 +169,8 @@ def _documentation(states: dict[str, list[str]]) -> list[str]:
         "not_found": "named as documentation, and not found: take them out of it",
     }
     return [
-        f"{counted(len(states[state]), 'value')} {said}: "
+        f"{counted(len(states[state]), 'value')} {meaning}: "
         + ", ".join(short_name(name, 12) for name in states[state])
-        for state, said in words.items()
+        for state, meaning in meanings.items()
         if states.get(state)
     ]

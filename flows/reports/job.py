@@ -115,9 +115,9 @@ def warnings_of(outcome: Outcome) -> list[str]:
     notes.append(no_better(outcome))
     notes += coverage_notes(outcome.coverage)
     if unranked := not_attacked(rows):
-        said = "was not attacked: it is" if unranked == 1 else "were not attacked: they are"
+        verb = "was not attacked: it is" if unranked == 1 else "were not attacked: they are"
         notes.append(
-            f"{counted(unranked, 'value')} {said} whole in no example (cut where chunks meet: "
+            f"{counted(unranked, 'value')} {verb} whole in no example (cut where chunks meet: "
             "larger chunk_bytes cut fewer; or encoded), or fewer than four letters and digits are free"
         )
     if config.pretrain.steps and not outcome.extracted.n_public:
@@ -142,7 +142,7 @@ def promise_ends(outcome: Outcome) -> str:
 def no_better(outcome: Outcome) -> str:
     """Said where the protected model predicts no better than what it began with, or than none at all."""
     bits, unit = outcome.losses, outcome.trained.model.unit
-    protected, before = bits.get("protected"), bits.get("without secrets", bits.get(outcome.begun_as))
+    protected, before = bits.get("protected"), bits.get("without secrets", bits.get(outcome.start_name))
     if protected is None:
         return ""
     if unit == "byte" and protected >= BITS_OF_A_BYTE:
@@ -201,9 +201,9 @@ def _losses(report: Report) -> list[str]:
     lines = table_lines(heads, ([name, f"{bits:.3f}"] for name, bits in report.losses.items()))
     if report.gain is not None:
         lines += ["", f"{report.gain:.0%} of what unprotected training gains."]
-    told = [f"{name} {bits:.3f}" for name, bits in report.tagged_losses.items() if bits is not None]
+    losses = [f"{name} {bits:.3f}" for name, bits in report.tagged_losses.items() if bits is not None]
     share = "" if (gain := report.tagged_gain) is None else f", {gain:.0%} of what unprotected training gains"
-    return [*lines, "", f"On held-back text WITH a secret: {' · '.join(told)}{share}."] if told else lines
+    return [*lines, "", f"On held-back text WITH a secret: {' · '.join(losses)}{share}."] if losses else lines
 
 
 def _secrets(report: Report) -> list[str]:

@@ -141,22 +141,22 @@ def verdict(report: PlanReport) -> str:
 
 def remedies_in_words(report: PlanReport) -> list[str]:
     """Each with its price, on the same weights."""
-    told = []
+    lines = []
     for r in report.remedies:
         left = "" if r.noise_share is None else f", noise {r.noise_share:.2g} of the longest sum"
-        told.append(
+        lines.append(
             f"{r.change}: σ = {r.noise_multiplier:.3g}, σ/B = {r.noise_multiplier / r.expected_batch:.3g}{left}"
         )
     lengths = [r.noise_share for r in report.remedies if r.noise_share is not None]
     if hopeless(report) and min(lengths, default=1.0) >= 1:
-        told.append(
+        lines.append(
             _one_secret_in_words(report)
             if one_secret(report)
             else "no larger batch, more rounds or fewer importers alone is enough here. Fewer examples in one "
             "secret are: `hush secrets` says in files.csv which files each holds and why; narrow its globs, set "
             "its `spread` lower, or give the files entries of their own. A higher level helps less"
         )
-    return told
+    return lines
 
 
 MOST_OF_A_ROUND = 0.5
@@ -195,7 +195,7 @@ def choices(report: PlanReport) -> list[str]:
     """What the config's `weights.without_secret` gives at the best point, and what the other would."""
     if report.best_point is None:
         return []
-    told = []
+    lines = []
     for row in (report.rows[report.best_point], report.other):
         if row is not None:
             found = row.note or "no noise multiplier"
@@ -203,10 +203,10 @@ def choices(report: PlanReport) -> list[str]:
                 more = f", {row.trained_plain:,} more before them" if row.trained_plain else ""
                 sigma = f"σ = {row.noise_multiplier:.3g}"
                 found = f"{sigma} on about {row.distinct:,.0f} distinct examples{more}"
-            told.append(
+            lines.append(
                 f"without_secret: {row.without_secret}: {found} ({WITHOUT_SECRET[row.without_secret]})"
             )
-    return told
+    return lines
 
 
 def retraining(report: PlanReport) -> str:
@@ -214,12 +214,14 @@ def retraining(report: PlanReport) -> str:
     if not report.noise_by_runs:
         return ""
 
-    anew, going_on = (by_runs(report.noise_by_runs, way, ".3g") for way in ("anew", "going_on"))
+    from_start, from_previous = (
+        by_runs(report.noise_by_runs, f"from_{w}", ".3g") for w in ("start", "previous")
+    )
     own = "this one run" if report.runs == 1 else f"{report.runs} runs"
     later = report.noise_by_runs[0].later_rounds
     rounds = "1 round" if later == 1 else f"{later} rounds"
     return (
-        f"σ by the number of runs that the targets hold for: {anew}; continuing from the promoted "
-        f"model with {rounds} each (train.start: champion): {going_on}. The config says {own} "
+        f"σ by the number of runs that the targets hold for: {from_start}; continuing from the promoted "
+        f"model with {rounds} each (train.start: champion): {from_previous}. The config says {own} "
         "(promise.runs)" + (f"; {report.next_run}" if report.next_run else "")
     )

@@ -11,7 +11,7 @@ from flows.reports.lines import TAKE, WARNING, Block, Grid, Line, Where, by_runs
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
-from tasks.rehearse import LossOfRuns, PublishedRehearsal, Stage
+from tasks.rehearse import LossOfRuns, PublishedRehearsal, Setup
 
 MOST_ROWS = 12
 
@@ -23,7 +23,7 @@ class RehearsedRow(BaseModel, frozen=True):
     state: str
     loss: float | None
     spread: float | None
-    """Largest less smallest of its losses, where it was played more than once."""
+    """Largest less smallest of its losses, where it was rehearsed more than once."""
     noise_multiplier: float | None
     distinct: float | None
     note: str
@@ -67,7 +67,7 @@ class RehearsalReport(BaseModel, frozen=True):
 def build_report(
     config: HushConfig,
     extracted: Extracted,
-    stage: Stage,
+    setup: Setup,
     search: Search,
     by_runs: list[LossOfRuns],
     published: PublishedRehearsal,
@@ -79,17 +79,17 @@ def build_report(
     ranked = sorted(
         search.tried(), key=lambda one: (one.mean is None, -len(one.again), one.mean or 0.0, one.number)
     )
-    tagged = round(stage.roles.tagged_share * extracted.n_examples)
+    tagged = round(setup.roles.tagged_share * extracted.n_examples)
     return RehearsalReport(
         secrets=extracted.n_secrets,
         method=config.method,
         without_secret=config.weights.without_secret,
-        stand_ins=stage.roles.n_stand_ins,
+        stand_ins=setup.roles.n_stand_ins,
         tagged=tagged,
-        unit=stage.start.unit,
-        start=stage.start.bits,
+        unit=setup.start.unit,
+        start=setup.start.bits,
         rows=[row_of(one, best, space) for one in ranked],
-        notes=_notes(config, stage, tagged, best, space),
+        notes=_notes(config, setup, tagged, best, space),
         by_runs=by_runs,
         published=published,
         gained=gained,
@@ -123,12 +123,12 @@ def row_of(one: Tried, best: Tried | None, space: Space) -> RehearsedRow:
     )
 
 
-def _notes(config: HushConfig, stage: Stage, tagged: int, best: Tried | None, space: Space) -> list[str]:
+def _notes(config: HushConfig, setup: Setup, tagged: int, best: Tried | None, space: Space) -> list[str]:
     notes = []
     drawn = tagged if config.weights.without_secret != "noise" else None
-    if drawn is not None and stage.roles.n_stand_ins < drawn:
+    if drawn is not None and setup.roles.n_stand_ins < drawn:
         notes.append(
-            f"{stage.roles.n_stand_ins:,} untagged examples take the place of {drawn:,} tagged ones: each is drawn "
+            f"{setup.roles.n_stand_ins:,} untagged examples take the place of {drawn:,} tagged ones: each is drawn "
             "more often than the run will draw its own"
         )
     if best is not None and (ends := space.edges_of(best.point)):
@@ -189,11 +189,13 @@ def retraining(report: RehearsalReport) -> str:
     if not report.by_runs:
         return ""
 
-    anew, going_on = (by_runs(report.by_runs, f"loss_{way}", ".4f") for way in ("anew", "going_on"))
+    from_start, from_previous = (
+        by_runs(report.by_runs, f"loss_from_{w}", ".4f") for w in ("start", "previous")
+    )
     rounds = report.by_runs[0].later_rounds
     return (
-        f"predicted by the number of runs that the targets hold for: {anew}; where later ones continue "
-        f"from the model before with {rounds} rounds (train.start: champion): {going_on}"
+        f"predicted by the number of runs that the targets hold for: {from_start}; where later ones continue "
+        f"from the model before with {rounds} rounds (train.start: champion): {from_previous}"
     )
 
 

@@ -49,11 +49,11 @@ def verdict(verification: Verification) -> list[str]:
         lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
     lines += [*_over_all_runs(verification), verification.chain]
     signature, approval, audit = verification.signature, verification.approval, verification.audit
-    lines.append(_said(signature, signature.startswith("NOT")))
+    lines.append(_line(signature, signature.startswith("NOT")))
     lines.append(
-        _said(approval if approval.startswith("NOT") else _cell_of(approval), approval.startswith("NOT"))
+        _line(approval if approval.startswith("NOT") else _cell_of(approval), approval.startswith("NOT"))
     )
-    lines.append(_said(_cell_of(audit), verification.refuted or "NOT" in audit))
+    lines.append(_line(_cell_of(audit), verification.refuted or "NOT" in audit))
     if facts.training.started_from:
         lines.append(
             f"continues from the model of run {facts.training.started_from[:12]}: the promise for the model "
@@ -74,14 +74,14 @@ def verdict(verification: Verification) -> list[str]:
             "its prior; what the search did not find is not covered"
         )
         shown = verification.redaction or "NOT CHECKED whether an example holds a redacted value"
-        lines.append(_said(shown, shown.startswith("NOT")))
+        lines.append(_line(shown, shown.startswith("NOT")))
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
     lines.append(f"not checked, as nothing in a certificate can show it: {', '.join(verification.unchecked)}")
     return [line for line in lines if line]
 
 
-def _said(text: str, warn: bool) -> str:
+def _line(text: str, warn: bool) -> str:
     return f"WARNING: {text}" if text and warn else text
 
 
@@ -107,8 +107,8 @@ def _mechanism(plan: PlanFacts) -> str:
     if plan.mechanism.kind == "hush" and plan.mechanism.epsilon is None:
         return words
     given = plan.mechanism.model_dump(exclude_none=True, exclude={"kind"})
-    said = "".join(f", {key} {value}" for key, value in given.items())
-    return f"{words} by mechanism {plan.mechanism.kind}{said}"
+    settings = "".join(f", {key} {value}" for key, value in given.items())
+    return f"{words} by mechanism {plan.mechanism.kind}{settings}"
 
 
 def _over_all_runs(verification: Verification) -> list[str]:
@@ -213,7 +213,7 @@ def audit_page(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
         "| samples needed | exposure, bits (95 %) | before | unlikely by certificate | ceiling |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    telling = sorted(
+    by_evidence = sorted(
         rows, reverse=True,
         key=lambda row: max((row["written"] or 0.0) / row["certified"], row["ranked_evidence"] or 0.0),
     )  # fmt: skip
@@ -230,7 +230,7 @@ def audit_page(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
             document.not_run(),
             "",
             *(secrets if rows else []),
-            *(_audited(row) for row in telling[:MOST_SECRETS]),
+            *(_audited(row) for row in by_evidence[:MOST_SECRETS]),
             f"\n{len(rows) - MOST_SECRETS} more in secrets.parquet." if len(rows) > MOST_SECRETS else "",
             "An attack that finds nothing proves nothing: the certificate is the promise, and holds of attacks "
             "that nobody has tried. Which attack can show what: docs/auditing.md.",

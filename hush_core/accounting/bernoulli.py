@@ -33,16 +33,14 @@ def log_ratios(prior: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return np.log1p(gap / prior), np.log1p(-np.minimum(gap / (1 - prior), 1.0))
 
 
-def target_kl(prior: ArrayLike, posterior: ArrayLike) -> np.ndarray | float:
+def target_kl(prior: ArrayLike, target: ArrayLike) -> np.ndarray | float:
     """μ = KL(Bern(r)‖Bern(p)) in nats, vectorised (Hush! §4).
 
     Errors: `InputError` unless 0 < p ≤ r ≤ 1.
     """
-    p, r = np.broadcast_arrays(np.asarray(prior, np.float64), np.asarray(posterior, np.float64))
+    p, r = np.broadcast_arrays(np.asarray(prior, np.float64), np.asarray(target, np.float64))
     if not np.all((p > 0) & (p < 1) & (r >= p) & (r <= 1)):
-        raise InputError(
-            "prior and posterior", "0 < prior ≤ posterior ≤ 1 does not hold", "correct the targets"
-        )
+        raise InputError("prior and target", "0 < prior ≤ target ≤ 1 does not hold", "correct the targets")
     up, down = log_ratios(p, r - p)
     mu = p * np.exp(log_kl_gauge(up)) + (1 - p) * np.exp(log_kl_gauge(down))
     return float(mu) if mu.ndim == 0 else mu

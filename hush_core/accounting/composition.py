@@ -35,7 +35,7 @@ class TiltedLaw:
         error: how far each of `masses` may be from the truth.
         aliasing: how far all of them together may be, beyond `error`: what wrapped around, what lay outside.
         truncated: a bound on mass (not tilted) that belongs above the window and is in none of the masses.
-        blur: the variance that sharing losses between grid points added, about; for accuracy only.
+        added_variance: the variance that sharing losses between grid points added, about; for accuracy only.
     """
 
     step: float
@@ -46,7 +46,7 @@ class TiltedLaw:
     error: float = 0.0
     aliasing: float = 0.0
     truncated: float = 0.0
-    blur: float = 0.0
+    added_variance: float = 0.0
     growth: ClassVar[float] = 0.0
     fires: ClassVar[float] = 0.0
 
@@ -65,7 +65,7 @@ class TiltedLaw:
         top = logs.max()
         masses = np.exp(logs - top)
         total = float(masses.sum())
-        return cls(step, first, masses / total, tilt, float(top + np.log(total)), blur=step**2 / 6)
+        return cls(step, first, masses / total, tilt, float(top + np.log(total)), added_variance=step**2 / 6)
 
     @property
     def last(self) -> int:
@@ -103,7 +103,7 @@ class TiltedLaw:
         step = self.step * factor
         return TiltedLaw(
             step, first, masses / total, self.tilt, scale, aliasing=aliasing, truncated=self.truncated,
-            blur=self.blur + step**2 / 6,
+            added_variance=self.added_variance + step**2 / 6,
         )  # fmt: skip
 
 
@@ -235,8 +235,8 @@ def convolve(parts: Parts, window: Window) -> TiltedLaw:
     kept = sum(n * np.log1p(-min(law.truncated, 1 - _EPS)) for law, n in parts)
     truncated = -float(np.expm1(kept)) + window.above
     aliasing = float(np.expm1(aliasing)) + window.outside
-    blur = sum(n * law.blur for law, n in parts)
-    return TiltedLaw(step, window.first, masses, tilt, scale, error, aliasing, truncated, blur)
+    added_variance = sum(n * law.added_variance for law, n in parts)
+    return TiltedLaw(step, window.first, masses, tilt, scale, error, aliasing, truncated, added_variance)
 
 
 def _power(spectrum: np.ndarray, rounds: int) -> np.ndarray:

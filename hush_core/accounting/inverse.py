@@ -24,7 +24,7 @@ _EXAMPLES = 1 << 20
 
 def largest_expected_count(
     priors: ArrayLike,
-    posteriors: ArrayLike,
+    targets: ArrayLike,
     *,
     noise_multiplier: float,
     rounds: int,
@@ -34,7 +34,7 @@ def largest_expected_count(
     """The largest Σρ that a secret may have, by prior and target, if no rate exceeds `largest_rate`.
 
     Args:
-        priors, posteriors: p and r, broadcast against each other. noise_multiplier: σ. rounds: T.
+        priors, targets: p and r, broadcast against each other. noise_multiplier: σ. rounds: T.
         largest_rate: an upper limit on every ρ_i, below 1; the smaller, the larger the answer.
 
     Returns:
@@ -47,9 +47,7 @@ def largest_expected_count(
     Raises:
         InputError: names the first pair that is not 0 < p < r < 1.
     """
-    hazards = largest_hazard(
-        priors, posteriors, noise_multiplier=noise_multiplier, rounds=rounds, method=method
-    )
+    hazards = largest_hazard(priors, targets, noise_multiplier=noise_multiplier, rounds=rounds, method=method)
     return count_of_hazard(hazards, largest_rate=largest_rate)
 
 
@@ -62,7 +60,7 @@ def count_of_hazard(hazards: np.ndarray | float, *, largest_rate: float) -> np.n
 
 def largest_hazard(
     priors: ArrayLike,
-    posteriors: ArrayLike,
+    targets: ArrayLike,
     *,
     noise_multiplier: float,
     rounds: int,
@@ -70,7 +68,7 @@ def largest_hazard(
 ) -> np.ndarray | float:
     """The largest Σ −log(1−ρ) that a secret may have, by prior and target; see `largest_expected_count`."""
     check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
-    p, r = np.broadcast_arrays(np.asarray(priors, np.float64), np.asarray(posteriors, np.float64))
+    p, r = np.broadcast_arrays(np.asarray(priors, np.float64), np.asarray(targets, np.float64))
     wrong = np.flatnonzero(~((p > 0) & (p < r) & (r < 1)).ravel())
     if len(wrong):
         i = int(wrong[0])
@@ -125,9 +123,9 @@ def _largest_hazards(pairs: np.ndarray, mechanism: dict) -> np.ndarray:
     low, high = np.full(len(pairs), -1), np.full(len(pairs), len(grid))
     while np.any(high - low > 1):
         middle = (low + high) // 2
-        open_ = high - low > 1
-        for place in np.unique(middle[open_]):
-            asked = np.flatnonzero(open_ & (middle == place))
+        undecided = high - low > 1
+        for place in np.unique(middle[undecided]):
+            asked = np.flatnonzero(undecided & (middle == place))
             meets = _bounds(float(grid[place]), pairs[asked, 0], mechanism) <= pairs[asked, 1]
             low[asked[meets]], high[asked[~meets]] = place, place
     return np.where(low >= 0, grid[np.maximum(low, 0)], 0.0)

@@ -100,15 +100,15 @@ def falling_root(
     return high
 
 
-def gaussian_noise(mean: ArrayLike, rounds: int, prior: ArrayLike, posterior: ArrayLike) -> np.ndarray:
+def gaussian_noise(mean: ArrayLike, rounds: int, prior: ArrayLike, target: ArrayLike) -> np.ndarray:
     """The σ of the Gaussian limit: √T·Σρ / (Φ⁻¹(r) − Φ⁻¹(p)); a place to start, never a certificate."""
-    return np.sqrt(rounds) * np.asarray(mean) / (ndtri(posterior) - ndtri(prior))
+    return np.sqrt(rounds) * np.asarray(mean) / (ndtri(target) - ndtri(prior))
 
 
-def check_target(where: str, prior: float, posterior: float) -> None:
-    if not 0 < prior < posterior < 1:
+def check_target(where: str, prior: float, target: float) -> None:
+    if not 0 < prior < target < 1:
         raise InputError(
             where,
-            f"prior {prior:g} and target {posterior:g} are not 0 < prior < target < 1",
+            f"prior {prior:g} and target {target:g} are not 0 < prior < target < 1",
             "raise the target, or lower the prior by declaring more bits",
         )

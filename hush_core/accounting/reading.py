@@ -73,8 +73,8 @@ def bound_from_above(
     upper = np.take_along_axis(value, best, axis=1)[:, 0]
     # mass that wrapped around is in the masses already; it may also represent nothing
     cut = np.take_along_axis(round_off + law.aliasing * tails.weight[places], best, axis=1)[:, 0] + law.cut
-    # a variance of `blur` was added to the loss, and e^t·p + δ(t) has the law's density for second derivative
-    excess = law.blur / 2 * masses[places].max(axis=1) / law.step
+    # `added_variance` was added to the loss, and e^t·p + δ(t) has the law's density for second derivative
+    excess = law.added_variance / 2 * masses[places].max(axis=1) / law.step
     # t → −∞: the trivial event
     return np.minimum(upper, 1.0), np.where(upper < 1, cut, 0.0), np.where(upper < 1, excess, 0.0)
 

@@ -52,7 +52,7 @@ class PlainLaw:
     aliasing: ClassVar[float] = 0.0
     error: ClassVar[float] = 0.0
     cut: ClassVar[float] = 0.0
-    blur: ClassVar[float] = 0.0
+    added_variance: ClassVar[float] = 0.0
     step: ClassVar[float] = 1.0
 
     @property

@@ -108,8 +108,8 @@ def judge(
         extracted_start="extracted",
     )  # fmt: skip
     rows = rows.join(after, on="number", how="left").join(before, on="number", how="left").sort("number")
-    told = rows.filter(pl.col("probability").is_not_null() & pl.col("written_start").is_not_null())
-    one, most = written_out(*(told[name].to_numpy() for name in ("probability", "written_start", "bound")))
+    sampled = rows.filter(pl.col("probability").is_not_null() & pl.col("written_start").is_not_null())
+    one, most = written_out(*(sampled[name].to_numpy() for name in ("probability", "written_start", "bound")))
     both = rows.filter(pl.col("rank").is_not_null() & pl.col("start_rank").is_not_null())
     places = both["number"].to_numpy()
     share = both["start_rank"].to_numpy() / (both["start_alternatives"].to_numpy() + 1)
@@ -127,7 +127,7 @@ def judge(
         ceiling_bits=(pl.col("drawn") + 1).log(2),
         every_step=pl.lit(None, pl.Float64),
     )
-    table = table.join(_evidence(told, one, "written_evidence"), on="number", how="left")
+    table = table.join(_evidence(sampled, one, "written_evidence"), on="number", how="left")
     table = table.join(_evidence(both, two, "ranked_evidence"), on="number", how="left")
     names = {
         "number": "secret_id", "lower": "certified_lower", "bound": "certified", "probability": "written",

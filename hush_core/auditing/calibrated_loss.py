@@ -69,8 +69,8 @@ def calibrated_loss(
         (−log2 p of the model less that of the reference: negative where training made the text likelier).
     """
     own, tokens = log_likelihoods(model, texts, progress)
-    other, told = log_likelihoods(reference, texts, progress)
-    if not np.array_equal(tokens, told):
+    other, other_tokens = log_likelihoods(reference, texts, progress)
+    if not np.array_equal(tokens, other_tokens):
         raise InputError(
             "reference model", "reads the texts in other tokens", "take one of the same tokenizer"
         )

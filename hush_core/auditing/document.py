@@ -86,7 +86,7 @@ class AuditDocument(BaseModel):
         """One line for who verifies or reviews the version."""
         tests = [a for a in self.made if a.evidence is not None]
         able = sum(a.outcome in ("refuted", "not refuted") for a in tests)
-        said = {
+        outcome = {
             REFUTED: "REFUTED: an attack found more than the certificate allows",
             NOT_REFUTED: f"not refuted; {able} of {len(tests)} attacks could have refuted it",
             CANNOT_REFUTE: f"NOT TESTED: none of {len(tests)} attacks could have refuted it",
@@ -96,7 +96,7 @@ class AuditDocument(BaseModel):
             + ("" if a.ceiling >= a.needed else f", and {a.ceiling:.3g} is the most it can give")
             for a in tests
         )
-        return f"audit of {self.made_at}: {said} (significance {self.significance:g}). {strongest}"
+        return f"audit of {self.made_at}: {outcome} (significance {self.significance:g}). {strongest}"
 
 
 def outcome_of(evidence: list[Evidence]) -> Literal["refuted", "not refuted", "cannot refute"]:

@@ -164,14 +164,14 @@ def _attack(
         few = stop_after is not None and len(places) == 1 and first >= _KNOWN
         candidates = [value, *others[first:last]]
         total = torch.zeros(len(candidates), dtype=torch.float64)
-        told_apart = torch.zeros(len(candidates), dtype=torch.bool)
+        distinguishable = torch.zeros(len(candidates), dtype=torch.bool)
         scored = [one for at in places if (one := at.score(candidates, hopeless=few)) is not None]
         for one in scored:
             total += one.scores
-            told_apart |= one.told_apart
+            distinguishable |= one.distinguishable
         if not first:
             extracted, used = any(one.extracted for one in scored), len(scored)
-        margins.append((total - total[0])[told_apart].numpy())
+        margins.append((total - total[0])[distinguishable].numpy())
         exact += 0 if few else len(margins[-1])
         first = last
         if stop_after is not None and sum(int((m > _TIE).sum()) for m in margins) >= stop_after:

@@ -27,7 +27,7 @@ def facts_of_tests(evidence: Sequence[Evidence], table: pl.DataFrame) -> list[At
     first = int((table["rank"] == 1).fill_null(False).sum())
     found = []
     for one in evidence:
-        said = (
+        words = (
             f"{out[0]} values come out by greedy decoding, {out[1]} by the model before; the likeliest with "
             f"probability {table['written'].max() or 0:.3g}"
             if one.attack.startswith(WRITTEN_OUT)
@@ -40,7 +40,7 @@ def facts_of_tests(evidence: Sequence[Evidence], table: pl.DataFrame) -> list[At
                 adversary=adversary,
                 tried=one.secrets,
                 found=f"evidence {one.value:.3g}, at most 1 is expected (p = {one.p_value:.2g}, one of "
-                f"{one.needed * SIGNIFICANCE:.0f} tests); {said}",
+                f"{one.needed * SIGNIFICANCE:.0f} tests); {words}",
                 most=f"evidence {one.ceiling:.3g}, and {one.needed:.0f} refutes",
                 outcome=one.outcome,
                 note=_untried(table.height - one.secrets, table.height),

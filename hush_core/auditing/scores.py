@@ -16,7 +16,7 @@ tends to score higher. That costs power only. Under a model that knows nothing o
 with any fixed function of the string.
 
 Strings that a tokenizer maps to the same tokens have the same score: case, if it lower-cases; bytes that are not
-UTF-8 (read as �); unknown characters. `told_apart` says where a candidate is the same to the model as the first.
+UTF-8 (read as �); unknown characters. `distinguishable` says where the model sees another text than the first.
 """
 
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ _SLACK = 8
 
 
 class Scored(NamedTuple):
-    """scores: (N,) float64 in nats, up to a constant of the place. told_apart: (N,) bool, whether the model
+    """scores: (N,) float64 in nats, up to a constant of the place. distinguishable: (N,) bool, whether the model
     reads the candidate as another text than the first. extracted: whether it gives the first itself."""
 
     scores: Tensor
-    told_apart: Tensor
+    distinguishable: Tensor
     extracted: bool
 
 
@@ -105,7 +105,7 @@ class Place:
         scores, spelled = self._run.score([row[alike:] for row in rows[1:]], hopeless=hopeless)
         if not isinstance(model.tokenizer, ByT5Tokenizer):  # for bytes, `spelled` is greedy decoding itself
             spelled = self._is_decoded(context, value, spelled)
-        return Scored(scores, _told_apart(rows[1:]), spelled)
+        return Scored(scores, _differ_from_first(rows[1:]), spelled)
 
     def _is_decoded(self, context: np.ndarray, value: np.ndarray, spelled: bool) -> bool:
         key = context.tobytes(), value.tobytes()
@@ -168,7 +168,9 @@ def _masked(model: LanguageModel, before: bytes, after: bytes, candidates: Seque
         labels = torch.from_numpy(np.stack([spans[i] for i in group]))
         scores[group] = steps[torch.arange(count), labels].double().sum(1)
         spelled |= known and text_of(model, steps.argmax(-1).tolist()) == text_of(model, own)
-    return Scored(scores, _told_apart(rows), spelled or (known and _filled_in(model, prefix, own, suffix)))
+    return Scored(
+        scores, _differ_from_first(rows), spelled or (known and _filled_in(model, prefix, own, suffix))
+    )
 
 
 def _filled_in(model: LanguageModel, prefix: np.ndarray, own: np.ndarray, suffix: np.ndarray) -> bool:
@@ -193,7 +195,7 @@ def _log_probabilities(
     return model.logits(model.network, batch)[0].float().log_softmax(-1).cpu()
 
 
-def _told_apart(rows: list[np.ndarray]) -> Tensor:
+def _differ_from_first(rows: list[np.ndarray]) -> Tensor:
     return torch.tensor([not np.array_equal(row, rows[0]) for row in rows])
 
 

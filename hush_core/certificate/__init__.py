@@ -5,7 +5,7 @@ every number in it from the tables, and refuses any mismatch, missing file or ed
 what it means, docs/reference/certificate_fields.rst every field.
 """
 
-from hush_core.certificate.chain import carried_on, check_chain
+from hush_core.certificate.chain import check_chain, verified_against
 from hush_core.certificate.document import (
     Audit,
     Certificate,
@@ -20,7 +20,7 @@ from hush_core.certificate.write import write_certificate
 from hush_core.files import hash_directory
 
 __all__ = [
-    "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "bounds_at", "carried_on", "check_chain",
+    "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "bounds_at", "check_chain",
     "check_files", "hash_directory", "own_bounds", "own_redacted", "privacy_report", "read_certificate",
-    "read_tables", "verify_certificate", "write_certificate",
+    "read_tables", "verified_against", "verify_certificate", "write_certificate",
 ]  # fmt: skip

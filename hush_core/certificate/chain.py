@@ -16,7 +16,7 @@ from hush_core.files import files_digest
 _MOST = 5
 
 
-def carried_on(
+def verified_against(
     before: Certificate, tables: dict[str, pl.DataFrame], verification: Verification, name: str
 ) -> Verification:
     """The verification with the result of comparing it with an earlier certificate, called `name`.
@@ -49,8 +49,8 @@ def check_chain(
     which = f"certificate {before.digest[:8]}"
     models = {files_digest(certificate.model_files) for certificate in (before, after)}
     if before.facts.run == after.facts.run and len(models) == 2:
-        said = f"run {after.facts.run[:8]} ended in another model in {which}"
-        return [f"{said}: two copies of a store continued it, and each released rounds"]
+        what = f"run {after.facts.run[:8]} ended in another model in {which}"
+        return [f"{what}: two copies of a store continued it, and each released rounds"]
     needed = _drawn(before, before_tables).filter(pl.col("key") != after.facts.run)
     names = after_tables["secrets.parquet"]["name"].to_list()
     needed = needed.filter(pl.col("name").is_in(names))

@@ -18,7 +18,7 @@ def join_again(secrets: pl.DataFrame, bounds: pl.DataFrame, again: pl.DataFrame)
     """One row a secret: the secrets' own targets, the stored bound and the recomputed one."""
     stored = bounds.select(
         "secret_id", "examples", "expected_participation", "bound", "method", "numerical_error", "lower",
-        "noise_needed", *DOMINATING, stored_prior="prior", stored_posterior="posterior",
+        "noise_needed", *DOMINATING, stored_prior="prior", stored_target="posterior",
     )  # fmt: skip
     recomputed = again.select(
         "secret_id", recomputed="bound", counted="examples", participation="expected_participation",
@@ -34,7 +34,7 @@ def compare_bounds(rows: pl.DataFrame, noise_multiplier: float) -> list[str]:
     failures = []
     for row in rows.iter_rows(named=True):
         name = row["name"]
-        if (row["stored_prior"], row["stored_posterior"]) != (row["prior"], row["posterior"]):
+        if (row["stored_prior"], row["stored_target"]) != (row["prior"], row["posterior"]):
             failures.append(f"{name}: prior or target differ between the tables")
         if row["counted"] != row["examples"]:
             failures.append(f"{name}: {row['examples']} examples certified, {row['counted']} in the graph")

@@ -35,7 +35,7 @@ class OlderCertificate:
     """The public name of the store that wrote it."""
     run: str
     """The public name of its run; empty where that schema had none."""
-    goes_on: bool
+    continued: bool
     """Whether the model continues from the releases of an earlier run."""
     code: Mapping[str, str]
     """Name → version of what made it."""
@@ -78,7 +78,7 @@ def _read(path: Path, data: bytes) -> OlderCertificate:
         training = facts.get("training", {})
         found = OlderCertificate(
             document=document, digest=_word(digest), store=_word(facts["store"]), run=_word(facts.get("run", "")),
-            goes_on=training.get("started_from") is not None, code=_words(facts.get("code", {})),
+            continued=training.get("started_from") is not None, code=_words(facts.get("code", {})),
             tables=_words(document["tables"]), model_files=_words(document["model_files"]),
         )  # fmt: skip
         older = document["schema_version"] in OLDER
@@ -101,13 +101,13 @@ def counted_runs(older: OlderCertificate, directory: Path) -> tuple[str, ...]:
     Raises:
         VerificationError: its table does not say.
     """
-    if not older.goes_on:
+    if not older.continued:
         return ()
     try:
         return tuple(map(str, pl.read_parquet(directory / _RUNS, columns=["key"])["key"]))
     except (OSError, pl.exceptions.PolarsError):
-        said = "does not say from which earlier runs the model continues"
-        raise VerificationError([f"{directory / _RUNS}: {said}"]) from None
+        what = "does not say from which earlier runs the model continues"
+        raise VerificationError([f"{directory / _RUNS}: {what}"]) from None
 
 
 def _words(found: object) -> dict[str, str]:

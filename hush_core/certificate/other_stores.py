@@ -53,7 +53,7 @@ def known_runs(verification: Verification, *, identity: str) -> list[KnownRun]:
     secrets = tables["secrets.parquet"].sort("secret_id")
     names = [identity_of(kind, name) for kind, name in secrets.select("kind", "name").iter_rows()]
     promised = secrets.select("prior", "posterior").rows()
-    bare = tables["bounds.parquet"].sort("secret_id")["bare"].to_numpy()
+    noise_free = tables["bounds.parquet"].sort("secret_id")["bare"].to_numpy()
     plan = facts.plan
     weights = tables["weights.parquet"]["weight"].to_numpy()
     rates, sigma, _ = plan.as_run(weights, tables["edges.parquet"])
@@ -62,7 +62,7 @@ def known_runs(verification: Verification, *, identity: str) -> list[KnownRun]:
         for secret, example in tables["edges.parquet"].select("secret_id", "example_id").iter_rows()
         if rates[example] > 0
     ]
-    own += [(int(secret), None) for secret in np.flatnonzero(bare)]
+    own += [(int(secret), None) for secret in np.flatnonzero(noise_free)]
     mechanism = sigma if plan.rounds else 0.0, plan.rounds, plan.settings
     released = facts.training.rounds_released or int(not plan.rounds)
     found = [KnownRun(facts.run, _record(facts.run, mechanism, own, names, promised), released)]

@@ -42,8 +42,8 @@ def all_runs_again(
 
 def earlier_of(unknown: int, tables: dict[str, pl.DataFrame]) -> Earlier:
     """The other runs that a certificate names, as it was written from them."""
-    bare = tables["bounds.parquet"]["bare"].to_numpy()
-    return Earlier(tables["runs.parquet"], tables["history.parquet"], bare, unknown)
+    noise_free = tables["bounds.parquet"]["bare"].to_numpy()
+    return Earlier(tables["runs.parquet"], tables["history.parquet"], noise_free, unknown)
 
 
 def curves_again(plan: PlanFacts, weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame) -> Curves:

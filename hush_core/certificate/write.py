@@ -61,7 +61,7 @@ def write_certificate(
     _refuse_beyond_promised_runs(facts, bounds, together, earlier)
     redacted_rows, redaction = redacted_table(redacted)
     stated = bounds.with_columns(
-        earlier_runs=pl.Series(earlier.counts), bare=pl.Series(earlier.bare),
+        earlier_runs=pl.Series(earlier.counts), bare=pl.Series(earlier.noise_free),
         **together.drop("secret_id").to_dict(), curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
     )  # fmt: skip
     drawn = {

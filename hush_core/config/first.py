@@ -18,13 +18,13 @@ LEVELS = {"credentials": "high"}
 
 @dataclass(frozen=True)
 class Candidate:
-    """One entry and what it holds. names: a team, an author's address; none for credentials. said: the counts that
+    """One entry and what it holds. names: a team, an author's address; none for credentials. counts: those that
     its comment begins with. examples: that hold it."""
 
     id: str
     kind: str
     names: tuple[str, ...]
-    said: str
+    counts: str
     examples: int
 
 
@@ -85,7 +85,7 @@ def _entry(found: Found, one: Candidate) -> str:
     names = "" if key is None else f"{key}: [{', '.join(map(_quoted, one.names))}], "
     line = f"- {{id: {one.id}, kind: {one.kind}, {names}level: {LEVELS.get(one.kind, 'normal')}}}"
     share = f"{one.examples:,} of {found.examples:,} examples hold it"
-    comment = [f"{one.said}; {share}." if one.kind != "credentials" else f"{one.said}."]
+    comment = [f"{one.counts}; {share}." if one.kind != "credentials" else f"{one.counts}."]
     taken = found.taken(one)
     if one.kind == "credentials":
         comment.append("Which they are, and on which lines: `hush secrets`. Rotate what is real.")
@@ -106,7 +106,7 @@ def _entry(found: Found, one: Candidate) -> str:
         comment.append(_NARROWER[one.kind])
     else:
         comment.append("Off: no text that is trained on is theirs.")
-    return "\n".join([*(f"  # {said}" for said in comment), f"  {line}" if taken else f"  # {line}", ""])
+    return "\n".join([*(f"  # {text}" for text in comment), f"  {line}" if taken else f"  # {line}", ""])
 
 
 _NARROWER = {

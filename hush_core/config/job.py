@@ -130,7 +130,7 @@ class HushConfig(Section):
                     "name one of `tables`, or leave `table` out for all of them"
                 )
             try:
-                target, prior = self.posterior(secret), self.prior(secret)
+                target, prior = self.target(secret), self.prior(secret)
             except ValueError as error:
                 yield str(error)
                 continue
@@ -232,7 +232,7 @@ class HushConfig(Section):
         """Dotted keys whose values the plan chose, as the file leaves them open."""
         return self._chosen
 
-    def posterior(self, secret: SecretEntry) -> float:
+    def target(self, secret: SecretEntry) -> float:
         """The target r_j of a secret of this config."""
         level, where = secret.level, f"secrets.{secret.id}.level"
         if isinstance(level, str):

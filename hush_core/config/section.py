@@ -79,7 +79,7 @@ class Section(BaseModel):
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:
-        if found := [_detail(CONFLICT, said, ()) for said in self.conflicts()]:
+        if found := [_detail(CONFLICT, message, ()) for message in self.conflicts()]:
             raise ValidationError.from_exception_data(type(self).__name__, found, hide_input=True)
         return self
 
@@ -92,15 +92,15 @@ class Section(BaseModel):
         what = "true or false" if bool in leaves else "a number"
         for place, part in _parts(value):
             if isinstance(part, str) and leaves <= {bool, int, float, type(None)}:
-                said = f"is text, where {what} belongs; write it without quotation marks"
-                yield _detail("value_error", said, (key, *place))
+                message = f"is text, where {what} belongs; write it without quotation marks"
+                yield _detail("value_error", message, (key, *place))
             elif isinstance(part, bool) and not truths:
-                said = "is true or false, where something else belongs; write the value itself"
-                yield _detail("value_error", said, (key, *place))
+                message = "is true or false, where something else belongs; write the value itself"
+                yield _detail("value_error", message, (key, *place))
 
 
-def _detail(kind: str, said: str, place: tuple[str | int, ...]) -> InitErrorDetails:
-    return {"type": PydanticCustomError(kind, said), "loc": place, "input": None}  # type: ignore[arg-type]
+def _detail(kind: str, message: str, place: tuple[str | int, ...]) -> InitErrorDetails:
+    return {"type": PydanticCustomError(kind, message), "loc": place, "input": None}  # type: ignore[arg-type]
 
 
 def kind_or(usual: str) -> Discriminator:

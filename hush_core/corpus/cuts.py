@@ -18,11 +18,11 @@ import numpy as np
 
 Range = tuple[int, int]
 Island = tuple[int, int, bool]
-"""Bytes without width, spans that overlap or touch as one; whether a middling span is among them."""
+"""Bytes without width, spans that overlap or touch as one; whether a medium span is among them."""
 
 
 def limits(chunk_bytes: int) -> tuple[int, int]:
-    """The most bytes of a short span, and of a middling one: a quarter and three quarters of a chunk."""
+    """The most bytes of a short span, and of a medium one: a quarter and three quarters of a chunk."""
     return chunk_bytes // 4, chunk_bytes - chunk_bytes // 4
 
 
@@ -31,27 +31,27 @@ def cells(spans: Sequence[Range], size: int, chunk_bytes: int) -> list[int]:
 
     A span has no width. Only a long one (a file's lines, a copied passage, a PEM block) has its own borders at both
     ends; between them its bytes count, except those of shorter spans. A cell has `chunk_bytes` untagged bytes
-    without a span nearby, three quarters of them around short spans, and a quarter around a middling one, at most
+    without a span nearby, three quarters of them around short spans, and a quarter around a medium one, at most
     half of that before it.
 
     Guarantee: the borders, counted in untagged bytes, depend only on these counts and on which spans are short,
-    middling or long. Borders outside of a long span do not depend on its text.
+    medium or long. Borders outside of a long span do not depend on its text.
 
     >>> cells([], 70, 32), cells([(40, 46)], 100, 32), cells([(40, 41)], 95, 32)
     ([0, 32, 64], [0, 32, 62, 94], [0, 32, 57, 89])
     >>> cells([(40, 60)], 100, 32), cells([(40, 50)], 90, 32), cells([(40, 70)], 100, 32)
     ([0, 32, 36, 64, 96], [0, 32, 36, 54, 86], [0, 32, 40, 70])
     """
-    short, middling = limits(chunk_bytes)
-    islands = _merged([(a, b, b - a > short) for a, b in spans if b - a <= middling])
-    walls = {0, size}
+    short, medium = limits(chunk_bytes)
+    islands = _merged([(a, b, b - a > short) for a, b in spans if b - a <= medium])
+    borders = {0, size}
     for start, end in spans:
-        if end - start > middling:
-            walls.add(_outwards(islands, start, 0))
-            walls.add(_outwards(islands, end, 1))
+        if end - start > medium:
+            borders.add(_outwards(islands, start, 0))
+            borders.add(_outwards(islands, end, 1))
     begins: list[int] = []
     at = 0
-    for left, right in pairwise(sorted(walls)):
+    for left, right in pairwise(sorted(borders)):
         first = at
         while at < len(islands) and islands[at][1] <= right:
             at += 1
@@ -62,8 +62,8 @@ def cells(spans: Sequence[Range], size: int, chunk_bytes: int) -> list[int]:
 def _between(left: int, right: int, islands: Sequence[Island], chunk_bytes: int) -> Iterator[int]:
     """The cells of [left, right), which no border of a long span divides."""
     _, around_short = limits(chunk_bytes)
-    around_middling = chunk_bytes - around_short
-    before = around_middling // 2
+    around_medium = chunk_bytes - around_short
+    before = around_medium // 2
     place, at = left, 0
     while place < right:
         yield place
@@ -77,7 +77,7 @@ def _between(left: int, right: int, islands: Sequence[Island], chunk_bytes: int)
                 if at > first or gap > before:  # it gets a cell of its own, with some text before it
                     wanted = max(gap - before, 0)
                     break
-                wanted = around_middling
+                wanted = around_medium
             place, wanted, at = islands[at][1], wanted - gap, at + 1
         place += wanted
 

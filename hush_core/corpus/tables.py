@@ -47,12 +47,12 @@ def read_table(
     """
     revision = table_digest(table)
     documents = documents_of(table, max_file_bytes)
-    path, blob, unit, said = array("i"), array("i"), array("i"), array("q")
+    path, blob, unit, completions = array("i"), array("i"), array("i"), array("q")
     units: dict[str, int] = {}
     owned = True
     for document in documents:
         for start, end in document.completions:
-            said.extend((len(path), start, end))
+            completions.extend((len(path), start, end))
         path.append(_path(document.name, paths))
         blob.append(_content(document.text, contents, hashes))
         if document.unit is None:
@@ -72,7 +72,7 @@ def read_table(
         facts={"units": len(units)},
         unit=np.array(unit, dtype=np.int32) if owned else None,
         units=tuple(units),
-        completions=np.array(said).reshape(-1, 3) if table.loss_on == "completions" else None,
+        completions=np.array(completions).reshape(-1, 3) if table.loss_on == "completions" else None,
     )
 
 

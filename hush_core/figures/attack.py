@@ -52,10 +52,10 @@ def exposure(
         places = np.arange(shown.height)
         bits = shown["exposure_bits"].to_numpy()
         if unprotected is not None:
-            bare = shown["exposure_bits_unprotected"].to_numpy()
-            axes.hlines(places, bits, bare, color="#bbbbbb", linewidth=1.5)
-            axes.plot(bare, places, "s", color=ORANGE, ms=7, label="unprotected")
-            _mark_extracted(axes, bare, shown["extracted_unprotected"])
+            unprotected_bits = shown["exposure_bits_unprotected"].to_numpy()
+            axes.hlines(places, bits, unprotected_bits, color="#bbbbbb", linewidth=1.5)
+            axes.plot(unprotected_bits, places, "s", color=ORANGE, ms=7, label="unprotected")
+            _mark_extracted(axes, unprotected_bits, shown["extracted_unprotected"])
         if before is not None:
             axes.plot(
                 shown["exposure_bits_before"].to_numpy(),

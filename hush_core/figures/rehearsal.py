@@ -15,7 +15,7 @@ def rehearsed(points: pl.DataFrame, curves: pl.DataFrame, path: Path, *, unit: s
     """Left the predicted loss against σ·C/B, the noise in one step (log scale); right the losses on the way.
 
     Args:
-        points: number, state, noise_per_step (null: refused, not drawn), loss (null: not played to its end),
+        points: number, state, noise_per_step (null: refused, not drawn), loss (null: not run to its end),
             recommended and own (bool: the config as it stands).
         curves: number, share (of the compute), loss.
         unit: what the losses in bits are counted per.
@@ -42,7 +42,7 @@ def rehearsed(points: pl.DataFrame, curves: pl.DataFrame, path: Path, *, unit: s
 
 def _scatter(axes: Axes, drawn: pl.DataFrame) -> None:
     kinds = (
-        ("played to the end", pl.col("state") == "done", {"color": BLUE, "marker": "o", "ms": 6}),
+        ("run to the end", pl.col("state") == "done", {"color": BLUE, "marker": "o", "ms": 6}),
         ("stopped, at its last loss", pl.col("state") != "done", {"color": GREY, "marker": "x", "ms": 6}),
         ("the config as it stands", pl.col("own"), {"color": ORANGE, "marker": "s", "ms": 8}),
         ("recommended", pl.col("recommended"), {"color": GREEN, "marker": "*", "ms": 17}),
@@ -56,7 +56,7 @@ def _scatter(axes: Axes, drawn: pl.DataFrame) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.text(0.5, 0.5, "no plan could be played", ha="center", transform=axes.transAxes)
+        axes.text(0.5, 0.5, "no plan could be rehearsed", ha="center", transform=axes.transAxes)
 
 
 def _curves(axes: Axes, points: pl.DataFrame, curves: pl.DataFrame) -> None:

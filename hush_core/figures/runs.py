@@ -44,12 +44,12 @@ def loss_by_runs(runs: pl.DataFrame, path: Path, *, unit: str) -> Path:
     """The predicted loss of the first of so many runs, whose targets hold over all of them.
 
     Args:
-        runs: runs · loss_anew · loss_going_on (each run from the start, or from the model before), null where it
-            could not be played.
+        runs: runs · loss_from_start · loss_from_previous (each run from the start, or from the model before), null
+            where it could not be rehearsed.
     """
     ways = {
-        "loss_anew": ("each from the start", BLUE),
-        "loss_going_on": ("each from the model before", ORANGE),
+        "loss_from_start": ("each from the start", BLUE),
+        "loss_from_previous": ("each from the model before", ORANGE),
     }
     with drawing(path, height=3.6) as (axes,):
         for column, (label, color) in ways.items():

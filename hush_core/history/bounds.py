@@ -50,7 +50,7 @@ def bounds_of_all_runs(
     """
     bounds = bounds.sort("secret_id")
     found = bounds.select("secret_id", all_runs="bound", all_runs_method="method", all_runs_lower="lower")
-    if not (earlier.profiles.height or earlier.unknown or earlier.bare.any()):
+    if not (earlier.profiles.height or earlier.unknown or earlier.noise_free.any()):
         return found.cast(dict(ALL_RUNS))
     profiles = group_profiles(edges, rates, bounds)
     alike, unlike = by_settings(earlier, settings, promised=promised)
@@ -66,12 +66,13 @@ def bounds_of_all_runs(
         )
         found = found.update(done, on="secret_id", include_nulls=True)
 
-    def mine(secret: int) -> Run:
+    def own_run(secret: int) -> Run:
         return Run(profiles.participation(int(profiles.of_secret[secret])), noise_multiplier, rounds)
 
-    nothing = set(range(bounds.height)) if earlier.unknown else set(np.flatnonzero(earlier.bare).tolist())
+    noise_free = np.flatnonzero(earlier.noise_free).tolist()
+    nothing = set(range(bounds.height) if earlier.unknown else noise_free)
     same = unlike.filter(pl.col("same_promise").all().over("secret_id"))
-    filtered = kept_by_filter(same, mine, bounds)
+    filtered = kept_by_filter(same, own_run, bounds)
     nothing |= set(unlike["secret_id"].to_list()) - filtered
     lost, proved = (pl.col("secret_id").is_in(sorted(ids)) for ids in (nothing, filtered - nothing))
     values = {"all_runs": bounds["posterior"], "all_runs_method": pl.lit(FILTER)}

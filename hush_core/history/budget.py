@@ -146,7 +146,7 @@ def _rows_by_settings(
     alike, unlike = by_settings(earlier, settings, promised=True)
     for found, why, hint in (
         (
-            np.flatnonzero(earlier.bare).tolist(),
+            np.flatnonzero(earlier.noise_free).tolist(),
             "an earlier run trained WITHOUT noise, or was refuted by an audit, on text of",
             "name all of their text, as earlier runs did; where an earlier run used it, drop or redact these "
             "secrets: the earlier models stay as they are",

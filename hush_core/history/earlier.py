@@ -19,7 +19,7 @@ RUNS = {
 PROFILES = {
     "run": pl.UInt32, "secret_id": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64, "same_promise": pl.Boolean,
 }  # fmt: skip
-LET_GO = {"secret_id": pl.UInt32, "example": pl.Int64}
+NOW_UNTAGGED = {"secret_id": pl.UInt32, "example": pl.Int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,25 +35,25 @@ class Earlier:
             promised this prior and this target of the secret. A run without a row is listed if it had other
             settings and named a secret of today's run, or of a listed run of today's settings: their noise may have
             followed from it.
-        bare: (secrets,) bool by secret_id. A text that is tagged with the secret now was trained on WITHOUT noise,
-            or with too little, as an audit refuted the run. Or a text that a run tagged with it is used untagged by
-            another run or this one (`let_go`).
+        noise_free: (secrets,) bool by secret_id. A text that is tagged with the secret now was trained on WITHOUT
+            noise, or with too little, as an audit refuted the run. Or a text that a run tagged with it is used
+            untagged by another run or this one (`now_untagged`). Stored as the column `bare`.
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
-        let_go: secret_id · example: texts that an earlier run tagged with the secret and that this one is to use
-            untagged; −1 for public text. For a message; it is not kept.
+        now_untagged: secret_id · example: texts that an earlier run tagged with the secret and that this one is to
+            use untagged; −1 for public text. For a message; it is not kept.
     """
 
     runs: pl.DataFrame
     profiles: pl.DataFrame
-    bare: np.ndarray
+    noise_free: np.ndarray
     unknown: int
-    let_go: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LET_GO))
+    now_untagged: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=NOW_UNTAGGED))
 
     @property
     def counts(self) -> np.ndarray:
         """(secrets,) uint32: how many other runs trained on each secret, or may have."""
-        trained = np.bincount(self.profiles["secret_id"].to_numpy(), minlength=len(self.bare))
+        trained = np.bincount(self.profiles["secret_id"].to_numpy(), minlength=len(self.noise_free))
         return (trained + self.unknown).astype(np.uint32)
 
     @property
@@ -69,7 +69,7 @@ class Earlier:
         """Whether both tell the same of every run and secret; not of how far an unfinished run has come."""
         tables = (self.runs.drop("released"), other.runs.drop("released")), (self.profiles, other.profiles)
         same = all(mine.equals(theirs) for mine, theirs in tables)
-        return same and np.array_equal(self.bare, other.bare) and self.unknown == other.unknown
+        return same and np.array_equal(self.noise_free, other.noise_free) and self.unknown == other.unknown
 
     @classmethod
     def none(cls, secrets: int) -> Earlier:
@@ -89,9 +89,9 @@ def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([secrets, pl.DataFrame(rows, schema=secrets.schema, orient="row")])
 
 
-def _row(secret_id: int, identity: str, prior: float, posterior: float) -> tuple:
+def _row(secret_id: int, identity: str, prior: float, target: float) -> tuple:
     """Kind and name are such that the identity is this one."""
     kind, blank, name = identity.partition(" ")
     if not blank:  # a value's digest
         kind, name = "value", f"retired/{identity}"
-    return secret_id, kind, name, prior, posterior, -math.log2(prior), "named by an earlier run only"
+    return secret_id, kind, name, prior, target, -math.log2(prior), "named by an earlier run only"

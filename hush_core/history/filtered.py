@@ -63,15 +63,15 @@ def rows_of(runs: pl.DataFrame) -> dict[int, tuple[Row, ...]]:
     return {secret: tuple(rows) for secret, rows in found.items()}
 
 
-def kept_by_filter(runs: pl.DataFrame, mine: Callable[[int], Run], secrets: pl.DataFrame) -> set[int]:
-    """The secrets of `runs` that keep within their budget with this run, `mine` of a secret.
+def kept_by_filter(runs: pl.DataFrame, own_run: Callable[[int], Run], secrets: pl.DataFrame) -> set[int]:
+    """The secrets of `runs` that keep within their budget with this run, `own_run` of a secret.
 
     `secrets`: prior and posterior, by secret_id. Equal cases are looked at once.
     """
     found, done = Filter(), {}
     kept = set()
     for secret, rows in rows_of(runs).items():
-        prior, target, own = secrets["prior"][secret], secrets["posterior"][secret], mine(secret)
+        prior, target, own = secrets["prior"][secret], secrets["posterior"][secret], own_run(secret)
         case = rows, prior, target, own
         if case not in done:
             done[case] = found.share(prior, target, rows, [own]) <= 1

@@ -72,7 +72,7 @@ def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
 
 
-def let_go(
+def find_now_untagged(
     record: RunRecord,
     known: pl.DataFrame,
     untagged: pl.DataFrame,
@@ -95,7 +95,7 @@ def let_go(
     return pl.concat([part.select("secret_id", "hash") for part in parts]).unique()
 
 
-def noted_as_let_go(record: RunRecord, text: RunText, gone: pl.DataFrame, key: bytes) -> RunRecord:
+def noted_as_untagged(record: RunRecord, text: RunText, gone: pl.DataFrame, key: bytes) -> RunRecord:
     """This run's own record with what it uses untagged of earlier runs' secrets (`gone`: secret_id · example) under
     their names, so that the end of that text hides nothing. A text without noise represents public ones."""
     rows = record.texts.with_row_index("text").filter(~record.is_tagged)
@@ -136,8 +136,8 @@ def texts_untagged(text: RunText, key: bytes) -> pl.DataFrame:
     """example · hash of every text that is used now and that no secret is in; −1: public text."""
     rows = np.flatnonzero(text.untagged)
     own = pl.DataFrame({"example": rows, "hash": hashes_of([text.texts[i] for i in rows], key)}, schema=NOW)
-    bare = np.unique(hashes_of(text.without_noise, key))
-    others = pl.DataFrame({"example": np.full(len(bare), -1), "hash": bare}, schema=NOW)
+    noise_free = np.unique(hashes_of(text.without_noise, key))
+    others = pl.DataFrame({"example": np.full(len(noise_free), -1), "hash": noise_free}, schema=NOW)
     return pl.concat([own, others.join(own, on="hash", how="anti")])
 
 

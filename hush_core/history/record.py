@@ -97,11 +97,11 @@ class RunRecord:
         promised = text.secrets.sort("secret_id").select("prior", "posterior")
         secrets = pl.DataFrame({"name": text.identities}, schema={"name": pl.String}).hstack(promised)[owners]
         hashes = hashes_of([text.texts[i] for i in drawn], key)
-        bare = np.unique(hashes_of(text.without_noise, key))
+        noise_free = np.unique(hashes_of(text.without_noise, key))
         texts = pl.DataFrame(
             {
-                "hash": np.concatenate([hashes, bare]),
-                "rate": pl.Series([*text.rates[drawn], *[None] * len(bare)], dtype=pl.Float64),
+                "hash": np.concatenate([hashes, noise_free]),
+                "rate": pl.Series([*text.rates[drawn], *[None] * len(noise_free)], dtype=pl.Float64),
             },
             schema=TEXTS,
         )

@@ -29,15 +29,15 @@ import polars as pl
 
 from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
-from hush_core.history.earlier import LET_GO, PROFILES, RUNS, Earlier
+from hush_core.history.earlier import NOW_UNTAGGED, PROFILES, RUNS, Earlier
 from hush_core.history.folders import ADDED, MODEL, RunFolders
 from hush_core.history.matching import (
     dominating_binomials,
     files_tagged,
+    find_now_untagged,
     held_by_words,
     held_in_files,
-    let_go,
-    noted_as_let_go,
+    noted_as_untagged,
     texts_held,
     texts_tagged,
     texts_untagged,
@@ -80,7 +80,7 @@ class RunHistory:
             words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
             record = replace(RunRecord.of(text, self._key), words=words)
             record = replace(record, passages=passages_noted(text, record, *self._passages(text), self._key))
-            record = noted_as_let_go(record, text, self._earlier(run, text).let_go, self._key)
+            record = noted_as_untagged(record, text, self._earlier(run, text).now_untagged, self._key)
             noted = RunRecord.read(folder, self._identity)
             (record.and_also(noted) if noted else record).write(folder, self._identity)
             sync(self._root)
@@ -115,17 +115,16 @@ class RunHistory:
         return {self.public_name(name) for name in self._folders.all()}
 
     def listed(self) -> pl.DataFrame:
-        """key · noise_multiplier · rounds · released · secrets · added (from another store): every run that
+        """key · noise_multiplier · rounds · secrets · released · added (from another store): every run that
         released anything; nulls where it does not say how it drew."""
         rows = []
         for folder, released, record in self._read():
-            told = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
-            sigma, rounds, secrets = told
+            drew = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
             added = folder.name.startswith(ADDED)
-            rows.append((self.public_name(folder.name), sigma, rounds, released, secrets, added))
+            rows.append((self.public_name(folder.name), *drew, released, added))
         kinds = {
-            "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "released": pl.UInt32,
-            "secrets": pl.UInt32, "added": pl.Boolean,
+            "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "secrets": pl.UInt32,
+            "released": pl.UInt32, "added": pl.Boolean,
         }  # fmt: skip
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
@@ -147,20 +146,20 @@ class RunHistory:
     def named(self, settings: str, runs: Collection[str] = ()) -> pl.DataFrame:
         """name · prior · posterior of every secret that a run of these settings, or one of `runs` (public names),
         promised something of; of those that released anything. `name` as in `RunText.identities`."""
-        told = [pl.DataFrame(schema=SECRETS)]
+        promised = [pl.DataFrame(schema=SECRETS)]
         for folder, _, record in self._read():
             if record and (record.settings == settings or self.public_name(folder.name) in runs):
-                told.append(record.secrets)
-        return pl.concat(told).drop_nulls().unique("name", keep="first", maintain_order=True)
+                promised.append(record.secrets)
+        return pl.concat(promised).drop_nulls().unique("name", keep="first", maintain_order=True)
 
     def models(self) -> list[tuple[str, str]]:
         """(public name of the run whose releases are in it, digest of the model's files) of every run that ended in
         a model, the last one last. The name is empty where the model holds no release."""
         paths = sorted(self._root.glob(f"*/{MODEL}"), key=lambda path: path.stat().st_mtime_ns)
-        told = [(path.parent.name, *path.read_text().partition(" ")) for path in paths]
+        noted = [(path.parent.name, *path.read_text().partition(" ")) for path in paths]
         return [
             (of if blank else self.public_name(run), sha256)
-            for run, sha256, blank, of in told
+            for run, sha256, blank, of in noted
             if len(sha256) == 64
         ]
 
@@ -243,19 +242,19 @@ class RunHistory:
         named = secrets.with_row_index("secret_id")
         now, files = texts_tagged(text, self._key), files_tagged(text, self._key)
         runs, profiles = [], [pl.DataFrame(schema=PROFILES)]
-        bare = np.zeros(named.height, dtype=bool)
+        noise_free = np.zeros(named.height, dtype=bool)
         words = words_of_values(text, self._key), words_of_files(text, self._key)
-        told = self._read(run)
-        unknown = self._folders.unnoted() + sum(record is None for _, _, record in told)
-        told = [(folder, released, record) for folder, released, record in told if record is not None]
+        records = self._read(run)
+        unknown = self._folders.unnoted() + sum(record is None for _, _, record in records)
+        records = [(folder, released, record) for folder, released, record in records if record is not None]
         # a word is noted once, by whichever run used it first: what any of them used is asked of each
-        used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in told)])
+        used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in records)])
         own, passages = self._passages(text)
         here = texts_untagged(text, self._key)
-        untagged = pl.concat([here, *(record.untagged_texts() for _, _, record in told)], how="diagonal")
+        untagged = pl.concat([here, *(record.untagged_texts() for _, _, record in records)], how="diagonal")
         here = pl.concat([here, passages])
         named_alike, others, gone = set(named["name"]), [], []
-        for folder, released, record in told:
+        for folder, released, record in records:
             # an older hush wrote none as null
             theirs = record.secrets.with_columns(pl.col("name").cast(pl.String))
             known = theirs.with_row_index("secret").join(named, on="name")
@@ -263,12 +262,12 @@ class RunHistory:
             held = pl.concat([texts_held(record, known, now, own), *found])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
-            bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
-            gone.append(let_go(record, known, untagged, passages, text.of_whole_files))
-            bare[gone[-1]["secret_id"].to_numpy()] = True
+            noise_free[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
+            gone.append(find_now_untagged(record, known, untagged, passages, text.of_whole_files))
+            noise_free[gone[-1]["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
             if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little
-                bare[profile["secret_id"].to_numpy()] = True
+                noise_free[profile["secret_id"].to_numpy()] = True
             mechanism = record.noise_multiplier, record.rounds, released, record.settings
             if profile.height:
                 kept = known.filter(
@@ -284,10 +283,10 @@ class RunHistory:
                 others.append((set(record.secrets["name"]), self.public_name(folder.name), *mechanism))
         # of other settings, and of no secret of today: the noise of a run above may have followed from it
         runs += [(len(runs) + i, *run) for i, (_, *run) in enumerate(o for o in others if o[0] & named_alike)]
-        gone = [frame.join(here, on="hash").select(LET_GO.keys()) for frame in gone]
-        let_go_now = pl.concat([pl.DataFrame(schema=LET_GO), *gone]).unique().sort("secret_id", "example")
+        gone = [frame.join(here, on="hash").select(NOW_UNTAGGED.keys()) for frame in gone]
+        gone = pl.concat([pl.DataFrame(schema=NOW_UNTAGGED), *gone]).unique().sort("secret_id", "example")
         table = pl.DataFrame(runs, schema=RUNS, orient="row")
-        return Earlier(table, pl.concat(profiles), bare, unknown, let_go_now)
+        return Earlier(table, pl.concat(profiles), noise_free, unknown, gone)
 
     def _read(self, but: str = "") -> list[tuple[Path, int, RunRecord | None]]:
         """Folder, releases and record of every other run that released anything; None if it does not say how it

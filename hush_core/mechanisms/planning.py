@@ -79,7 +79,7 @@ def _in_a_cycle(
 ) -> ProtectionPlan:
     cycle, sigma = plan_cycle(
         edges, weights > 0, expected_batch=expected_batch, rounds=rounds, priors=secrets["prior"].to_numpy(),
-        posteriors=secrets["posterior"].to_numpy(), bands=mechanism.bands,
+        targets=secrets["posterior"].to_numpy(), bands=mechanism.bands,
     )  # fmt: skip
     rows = cycle_bounds(cycle, edges, secrets, noise_multiplier=sigma, rounds=rounds)
     rates = sampling_rates(weights, expected_batch)

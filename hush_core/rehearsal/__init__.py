@@ -1,17 +1,17 @@
-"""Play the certified rounds through on text that no secret tags, and predict what a plan's model will be worth.
+"""Rehearse the certified rounds on text that no secret tags, and predict what a plan's model will be worth.
 
-Reading order: stand_ins (who plays whom) → budget → space (which plans) → play (one of them) → search (the best).
+Reading order: stand_ins (which texts) → budget → space (which plans) → rehearse (one of them) → search (the best).
 Everything here is computed from untagged text and public numbers, so it is the same for every candidate of the
 promise and costs nothing of it (docs/planning.md).
 """
 
 from hush_core.rehearsal.budget import Budget, Cost
-from hush_core.rehearsal.play import MeasuredTexts, Played, play
+from hush_core.rehearsal.rehearse import MeasuredTexts, Rehearsed, rehearse
 from hush_core.rehearsal.search import Search, Tried
 from hush_core.rehearsal.space import Space, space_of
-from hush_core.rehearsal.stand_ins import Cast, cast, played_plan, untagged_texts
+from hush_core.rehearsal.stand_ins import Roles, rehearsal_plan, rehearsal_roles, untagged_texts
 
 __all__ = [
-    "Budget", "Cast", "Cost", "MeasuredTexts", "Played", "Search", "Space", "Tried", "cast", "play", "played_plan",
-    "space_of", "untagged_texts",
+    "Budget", "Cost", "MeasuredTexts", "Rehearsed", "Roles", "Search", "Space", "Tried", "rehearsal_plan",
+    "rehearsal_roles", "rehearse", "space_of", "untagged_texts",
 ]  # fmt: skip

@@ -15,18 +15,18 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy import event
 
 from hush_core.config import Changes
-from hush_core.rehearsal.play import Played
+from hush_core.rehearsal.rehearse import Rehearsed
 from hush_core.rehearsal.space import Space
 
 State = Literal["done", "stopped", "diverged", "refused"]
 RANDOM = 8
 """Trials drawn at random before the sampler begins to learn from them."""
 NEVER_STOPPED = 4
-"""The first so many rehearsals are played to their end."""
+"""The first so many rehearsals run to their end."""
 FIRST_STOP = 3
-"""The first of a rehearsal's steps (`play.STEPS`) at which it may be stopped: a warm-up is over then."""
+"""The first of a rehearsal's steps (`rehearse.STEPS`) at which it may be stopped: a warm-up is over then."""
 REFUSED = 3
-"""The search ends with so many refused points for each that it was to play."""
+"""The search ends with so many refused points for each that it was to rehearse."""
 _POINT, _STATE = "point", "state"
 
 
@@ -38,16 +38,16 @@ class Tried:
     point: Changes
     state: State
     loss: float | None
-    """Predicted, in bits; None unless it was played to its end."""
+    """Predicted, in bits; None unless it ran to its end."""
     curve: tuple[tuple[int, float], ...]
     facts: dict[str, Any]
     """What was noted of it: noise multiplier, distinct examples, parts of the loss, why it was refused."""
     again: tuple[float, ...] = ()
-    """Its loss with other draws, where it was played again."""
+    """Its loss with other draws, where it was rehearsed again."""
 
     @property
     def mean(self) -> float | None:
-        """The mean over all times that it was played; what points are compared by, where there are several."""
+        """The mean over all its rehearsals; what points are compared by, where there are several."""
         return None if self.loss is None else (self.loss + sum(self.again)) / (1 + len(self.again))
 
 
@@ -105,13 +105,13 @@ class Search:
             trial.report(loss, step)
             return trial.should_prune()
 
-    def end(self, trial: Trial, played: Played, facts: dict[str, Any]) -> None:
+    def end(self, trial: Trial, done: Rehearsed, facts: dict[str, Any]) -> None:
         """Keep what a rehearsal came to."""
-        state: State = "done" if played.loss is not None else "stopped" if played.stopped else "diverged"
+        state: State = "done" if done.loss is not None else "stopped" if done.stopped else "diverged"
         with _quiet():
-            for step, loss in played.curve:
+            for step, loss in done.curve:
                 trial.report(loss, step)
-            self._close(trial, state, facts | {"parts": played.parts}, played.loss)
+            self._close(trial, state, facts | {"parts": done.parts}, done.loss)
 
     def refuse(self, trial: Trial, why: str) -> None:
         """A point that cannot be certified or drawn; the sampler takes it for the worst."""
@@ -127,19 +127,19 @@ class Search:
             if t.state in (TrialState.COMPLETE, TrialState.PRUNED)
         ]
 
-    def finalists(self, most: int) -> list[Tried]:
+    def best(self, most: int) -> list[Tried]:
         """The points with the lowest losses; different ones only."""
         best: dict[str, Tried] = {}
         for one in sorted((t for t in self.tried() if t.loss is not None), key=lambda t: (t.loss, t.number)):
             best.setdefault(one.point.model_dump_json(), one)
         return list(best.values())[:most]
 
-    def played_again(self, one: Tried, losses: list[float]) -> None:
+    def note_repeats(self, one: Tried, losses: list[float]) -> None:
         """Keep the losses of one of the best plans with other draws."""
         self._study.set_user_attr(f"again {one.number}", losses)
 
     def recommended(self) -> Tried | None:
-        """The lowest mean loss among those that were played most often; None where none came to an end."""
+        """The lowest mean loss among those that were rehearsed most often; None where none came to an end."""
         done = [t for t in self.tried() if t.loss is not None]
         most = max((len(t.again) for t in done), default=0)
         return min((t for t in done if len(t.again) == most), key=lambda t: (t.mean, t.number), default=None)

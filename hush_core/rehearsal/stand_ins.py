@@ -28,7 +28,7 @@ HELD_BACK = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Cast:
+class Roles:
     """The roles, as ids of examples; disjoint, and all of them untagged.
 
     Attributes:
@@ -46,7 +46,7 @@ class Cast:
     tagged_share: float
 
 
-def cast(
+def rehearsal_roles(
     edges: pl.DataFrame,
     *,
     n_examples: int,
@@ -54,7 +54,7 @@ def cast(
     files: Sequence[str] | None = None,
     order: np.ndarray | None = None,
     seed: int = 0,
-) -> Cast:
+) -> Roles:
     """Assign a role to every untagged example that is trained on; a function of the public graph alone.
 
     Without training before the rounds, all of them are stand-ins. With it, there are as many stand-ins as tagged
@@ -82,16 +82,16 @@ def cast(
     share = float(tagged.mean())
     none = np.empty(0, dtype=np.int64)
     if not plain:
-        return Cast(chance.permutation(free), none, measured, none, share)
+        return Roles(chance.permutation(free), none, measured, none, share)
     with_held_back = -(-int(tagged.sum()) * HELD_BACK // (HELD_BACK - 1))
     wanted = max(HELD_BACK, min(with_held_back, len(free) // 2))
     names = np.arange(n_examples) if files is None else np.unique(np.asarray(files), return_inverse=True)[1]
     order = chance.permutation(int(names.max()) + 1)[names[free]]  # a random place for each file
     by_file = free[np.argsort(order, kind="stable")]
-    acting = by_file[:wanted]
+    chosen = by_file[:wanted]
     kept = np.zeros(wanted, dtype=bool)
     kept[HELD_BACK // 2 :: HELD_BACK] = True
-    return Cast(chance.permutation(acting[~kept]), np.sort(by_file[wanted:]), measured, acting[kept], share)
+    return Roles(chance.permutation(chosen[~kept]), np.sort(by_file[wanted:]), measured, chosen[kept], share)
 
 
 def untagged_texts(ids: np.ndarray, texts: Sequence[bytes] | pl.Series, edges: pl.DataFrame) -> list[bytes]:
@@ -104,7 +104,7 @@ def untagged_texts(ids: np.ndarray, texts: Sequence[bytes] | pl.Series, edges: p
     return [texts[int(i)] for i in ids]
 
 
-def played_plan(
+def rehearsal_plan(
     rates: np.ndarray,
     count: int,
     *,

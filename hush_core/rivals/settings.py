@@ -78,13 +78,13 @@ def rivals_of(config: HushConfig, asked: Sequence[str] = ()) -> list[Rival]:
 
 def _expanded(name: str) -> list[list[str]]:
     """`hush` without a capacity rule or without what becomes of the rest: every one of them."""
-    kind, *said = name.strip().split("/")
+    kind, *options = name.strip().split("/")
     if kind not in MECHANISMS:
         raise InputError(f"--mechanisms: {name}", "is no mechanism", f"name some of {NAMES}")
     if kind != "hush":
-        return [[kind, *said]]
-    rules = [part for part in said if part in CAPACITIES]
-    rest = [part for part in said if part not in CAPACITIES]
+        return [[kind, *options]]
+    rules = [part for part in options if part in CAPACITIES]
+    rest = [part for part in options if part not in CAPACITIES]
     return [
         [kind, rule, *without]
         for without in ([rest] if rest else [[one] for one in COMPARED])
@@ -93,7 +93,7 @@ def _expanded(name: str) -> list[list[str]]:
 
 
 def _rival(config: HushConfig, parts: Sequence[str]) -> Rival:
-    name, (kind, *said) = "/".join(parts), parts
+    name, (kind, *options) = "/".join(parts), parts
     noisy = MECHANISMS[kind].makes_noise
     if noisy and config.mechanism.unit_dp and "epsilon" not in MECHANISMS[kind].model_fields:
         return Rival(name, None, f"{kind} noise is planned for the secrets' levels, not for (ε, δ)")
@@ -103,7 +103,7 @@ def _rival(config: HushConfig, parts: Sequence[str]) -> Rival:
         weights = {key: value for key, value in weights.items() if key not in PROGRAM}
     if not noisy:
         weights.pop("without_secret", None)
-    for part in said:
+    for part in options:
         key, value = _meaning(name, part)
         if key not in TAKEN[kind]:
             raise InputError(f"--mechanisms: {name}", f"{kind} has no {key}", f"name some of {NAMES}")

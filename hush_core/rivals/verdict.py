@@ -33,7 +33,7 @@ def mean_and_half_width(losses: Sequence[float]) -> tuple[float, float | None]:
     return float(values.mean()), float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * spread
 
 
-def told_apart(one: Sequence[float], other: Sequence[float], level: float) -> bool:
+def means_differ(one: Sequence[float], other: Sequence[float], level: float) -> bool:
     """Whether Welch's test rejects equal means at this level. Without any spread, whether they differ; of a single
     seed with any, nothing is known."""
     if min(len(one), len(other)) < 2:
@@ -56,7 +56,7 @@ def verdict_of(losses: Mapping[str, Sequence[float]]) -> Verdict:
     ranked = sorted(means, key=means.__getitem__)
     best, others = ranked[0], ranked[1:]
     level = (1 - CONFIDENCE) / max(len(others), 1)
-    alike = tuple(name for name in others if not told_apart(known[best], known[name], level))
+    alike = tuple(name for name in others if not means_differ(known[best], known[name], level))
     why = f"{best} has the lowest mean loss, {means[best]:.4f}"
     if min(map(len, known.values())) < 2:
         why += "; one seed shows nothing of chance, so take several before you believe it"

@@ -42,18 +42,18 @@ def assemble(
     weak = weak_secrets(config, corpus, found, labels)
     held = labels.held(layout, corpus.contents)
     held = held.without_copies(ordinary_text(config, found, weak, held))
-    fate = disposition_of(config, corpus, layout, weak, held)
-    replaced = _redacted(config, layout, redaction, fate) if redaction is not None else {}
+    disposition = disposition_of(config, corpus, layout, weak, held)
+    replaced = _redacted(config, layout, redaction, disposition) if redaction is not None else {}
     graph = SecretGraph(
-        examples=examples_of(corpus, layout, np.flatnonzero(fate.kept)),
-        public=examples_of(corpus, layout, np.flatnonzero(fate.public)),
-        secrets=_secrets(config, found, np.flatnonzero(~fate.weak)),
-        edges=_edges(held, fate),
-        occurrences=_occurrences(layout, labels, fate),
-        dropped=_dropped(config, corpus, layout, found, labels, held, fate, redaction),
+        examples=examples_of(corpus, layout, np.flatnonzero(disposition.kept)),
+        public=examples_of(corpus, layout, np.flatnonzero(disposition.public)),
+        secrets=_secrets(config, found, np.flatnonzero(~disposition.weak)),
+        edges=_edges(held, disposition),
+        occurrences=_occurrences(layout, labels, disposition),
+        dropped=_dropped(config, corpus, layout, found, labels, held, disposition, redaction),
         **replaced,
     )
-    return graph, coverage_of(config, corpus, layout, found, held, fate, redaction)
+    return graph, coverage_of(config, corpus, layout, found, held, disposition, redaction)
 
 
 def _secrets(config: HushConfig, found: list[DetectedSecret], which: np.ndarray) -> pl.DataFrame:
@@ -62,17 +62,17 @@ def _secrets(config: HushConfig, found: list[DetectedSecret], which: np.ndarray)
         one = found[number]
         secret = config.secrets[one.entry]
         prior = config.prior(secret, one.bits)
-        target = config.posterior(secret)
+        target = config.target(secret)
         rows.append((secret_id, secret.kind, one.name, prior, target, -math.log2(prior), one.provenance))
     return pl.DataFrame(rows, schema=SECRETS, orient="row")
 
 
-def _edges(held: ChunkLabels, fate: ChunkDisposition) -> pl.DataFrame:
-    rows = ~fate.weak[held.found] & ~fate.lost[held.chunk]
+def _edges(held: ChunkLabels, disposition: ChunkDisposition) -> pl.DataFrame:
+    rows = ~disposition.weak[held.found] & ~disposition.lost[held.chunk]
     return pl.DataFrame(
         {
-            "example_id": _dense(fate.kept)[held.chunk[rows]],
-            "secret_id": _dense(~fate.weak)[held.found[rows]],
+            "example_id": _dense(disposition.kept)[held.chunk[rows]],
+            "secret_id": _dense(~disposition.weak)[held.found[rows]],
             "reason": pl.Series(held.reasons, dtype=pl.String).gather(held.reason[rows]),
         },
         schema=EDGES,
@@ -86,11 +86,11 @@ def _dropped(
     found: list[DetectedSecret],
     labels: LabelTable,
     held: ChunkLabels,
-    fate: ChunkDisposition,
+    disposition: ChunkDisposition,
     redaction: Redaction | None,
 ) -> pl.DataFrame:
     """The chunks that are left out, each with every secret in it: a guide for rotating them."""
-    rows = fate.lost[held.chunk]
+    rows = disposition.lost[held.chunk]
     numbers = held.found[rows].tolist()
     secrets = [(found[number], config.secrets[found[number].entry]) for number in numbers]
     file, start, end = layout.bytes_of(held.chunk[rows])
@@ -102,7 +102,7 @@ def _dropped(
         "path": [corpus.paths.shown[path] for path in corpus.path[file].tolist()],
         "start": start,
         "end": end,
-        "weak": fate.weak[numbers],
+        "weak": disposition.weak[numbers],
         "line": [line for line, _ in places],
         "column": [column for _, column in places],
         "reason": [held.reasons[reason] for reason in held.reason[rows].tolist()],
@@ -149,19 +149,19 @@ def _places(
     return places
 
 
-def _occurrences(layout: ChunkLayout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:
+def _occurrences(layout: ChunkLayout, labels: LabelTable, disposition: ChunkDisposition) -> pl.DataFrame:
     """Where a value is whole in one chunk."""
     spans = labels.spans()
-    rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~fate.weak[spans["found"]]
+    rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~disposition.weak[spans["found"]]
     spans = {name: column[rows] for name, column in spans.items()}
-    secret = _dense(~fate.weak)[spans["found"]]
+    secret = _dense(~disposition.weak)[spans["found"]]
     places = (spans[name] for name in ("blob", "start", "end"))
-    return _in_examples(layout, fate, *places, secret, OCCURRENCES, whole=True)
+    return _in_examples(layout, disposition, *places, secret, OCCURRENCES, whole=True)
 
 
 def _in_examples(
     layout: ChunkLayout,
-    fate: ChunkDisposition,
+    disposition: ChunkDisposition,
     blob: np.ndarray,
     start: np.ndarray,
     end: np.ndarray,
@@ -180,13 +180,13 @@ def _in_examples(
     start, end = (start - first)[here], (np.minimum(end, last) - first)[here]
     chunk, times = layout.chunks_of_pieces(piece)
     ids, start, end = (np.repeat(column, times).astype(np.uint32) for column in (ids, start, end))
-    columns = (ids, _dense(fate.kept)[chunk], start, end)
+    columns = (ids, _dense(disposition.kept)[chunk], start, end)
     frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema)
-    return frame.filter(pl.Series(fate.kept[chunk], dtype=pl.Boolean)).unique().sort(pl.all())
+    return frame.filter(pl.Series(disposition.kept[chunk], dtype=pl.Boolean)).unique().sort(pl.all())
 
 
 def _redacted(
-    config: HushConfig, layout: ChunkLayout, redaction: Redaction, fate: ChunkDisposition
+    config: HushConfig, layout: ChunkLayout, redaction: Redaction, disposition: ChunkDisposition
 ) -> dict[str, pl.DataFrame]:
     """The frames of the redacted secrets, of their values, and of where placeholders begin in examples; one that a
     border cuts ends with its example."""
@@ -201,7 +201,7 @@ def _redacted(
     return {
         "redacted": pl.DataFrame(rows, schema=REDACTED, orient="row"),
         "redacted_values": pl.DataFrame(values, schema=REDACTED_VALUES, orient="row"),
-        "redactions": _in_examples(layout, fate, *found, REDACTIONS, whole=False),
+        "redactions": _in_examples(layout, disposition, *found, REDACTIONS, whole=False),
     }
 
 

@@ -24,14 +24,14 @@ def coverage_of(
     layout: ChunkLayout,
     found: list[DetectedSecret],
     held: ChunkLabels,
-    fate: ChunkDisposition,
+    disposition: ChunkDisposition,
     redaction: Redaction | None = None,
 ) -> dict[str, Any]:
     """JSON-able: `repositories` (and tables) by label, `secrets` by the id of the entry."""
-    secrets = _secrets(config, found, held, fate)
+    secrets = _secrets(config, found, held, disposition)
     for entry, facts in _redacted(config, redaction).items():
         secrets[entry] |= facts
-    return {"repositories": _repositories(corpus, layout, fate), "secrets": secrets}
+    return {"repositories": _repositories(corpus, layout, disposition), "secrets": secrets}
 
 
 _OF_REPOSITORIES = (
@@ -71,15 +71,16 @@ def repeatable(coverage: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _repositories(corpus: Corpus, layout: ChunkLayout, fate: ChunkDisposition) -> dict[str, Any]:
+def _repositories(corpus: Corpus, layout: ChunkLayout, disposition: ChunkDisposition) -> dict[str, Any]:
     tree_of = np.repeat(corpus.tree, np.diff(layout.first_chunk))
-    free = np.flatnonzero(~fate.lost & ~fate.protected)
+    free = np.flatnonzero(~disposition.lost & ~disposition.protected)
     _, start, end = layout.bytes_of(free)
     text = np.bincount(tree_of[free], weights=end - start, minlength=len(corpus.trees)).astype(np.int64)
-    masks = {"chunks": np.ones_like(fate.lost), "examples": fate.kept, "public": fate.public}
+    every = np.ones_like(disposition.lost)
+    masks = {"chunks": every, "examples": disposition.kept, "public": disposition.public}
     count = {
         name: np.bincount(tree_of[mask], minlength=len(corpus.trees)).tolist()
-        for name, mask in (masks | {"dropped_weak": fate.lost}).items()
+        for name, mask in (masks | {"dropped_weak": disposition.lost}).items()
     }
     return {
         tree.source: {
@@ -100,11 +101,11 @@ def _repositories(corpus: Corpus, layout: ChunkLayout, fate: ChunkDisposition) -
 
 
 def _secrets(
-    config: HushConfig, found: list[DetectedSecret], held: ChunkLabels, fate: ChunkDisposition
+    config: HushConfig, found: list[DetectedSecret], held: ChunkLabels, disposition: ChunkDisposition
 ) -> dict[str, Any]:
     entry_of = np.array([one.entry for one in found], dtype=np.int64)
-    weak_row = fate.weak[held.found]
-    rows = ~weak_row & ~fate.lost[held.chunk]
+    weak_row = disposition.weak[held.found]
+    rows = ~weak_row & ~disposition.lost[held.chunk]
     pairs, counts = np.unique(
         np.stack([entry_of[held.found[rows]], held.reason[rows]], axis=1), axis=0, return_counts=True
     )
@@ -113,12 +114,12 @@ def _secrets(
     examples = Counter(holding[:, 0].tolist())
     for (entry, reason), n in zip(pairs.tolist(), counts.tolist(), strict=True):
         reasons[entry][held.reasons[reason]] = n
-    hidden = np.setdiff1d(held.found[fate.lost[held.chunk] & ~weak_row], held.found[rows])
+    hidden = np.setdiff1d(held.found[disposition.lost[held.chunk] & ~weak_row], held.found[rows])
     only_dropped = Counter(entry_of[hidden].tolist())
     with_example = Counter(entry_of[np.unique(held.found[rows])].tolist())
     dropped = np.unique(np.stack([entry_of[held.found[weak_row]], held.chunk[weak_row]], axis=1), axis=0)
     weak_chunks = Counter(dropped[:, 0].tolist())
-    strong, weak = Counter(entry_of[~fate.weak].tolist()), Counter(entry_of[fate.weak].tolist())
+    strong, weak = Counter(entry_of[~disposition.weak].tolist()), Counter(entry_of[disposition.weak].tolist())
     report = {}
     for entry, secret in enumerate(config.secrets):
         edges = reasons[entry]

@@ -74,7 +74,7 @@ def weak_secrets(
             continue
         policy = getattr(secret, "weak", None)
         bits = one.bits if secret.bits is None else min(one.bits, secret.bits)
-        too_high = config.prior(secret, one.bits) >= config.posterior(secret)
+        too_high = config.prior(secret, one.bits) >= config.target(secret)
         if not too_high and (policy is None or bits >= WEAK_BITS):
             continue
         if policy == "drop":

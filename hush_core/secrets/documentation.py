@@ -22,14 +22,14 @@ DECIDED = "decided"
 
 
 def leave_out_documentation(
-    config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable, sought: set[int]
+    config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable, searched: set[int]
 ) -> tuple[list[DetectedSecret], LabelTable, dict[str, dict[str, list[str]]]]:
     """What is found and labelled without the values that are documentation, and what became of each that the config
     names: entry → state → names (fingerprints of those that were not found).
 
     Args:
         found, labels: after every copy was looked for.
-        sought: the secrets, by number, of which copies are looked for.
+        searched: the secrets, by number, of which copies are looked for.
 
     Raises:
         InputError: a glob that can match nothing.
@@ -47,7 +47,7 @@ def leave_out_documentation(
                 continue
             one = named[fingerprint]
             state = NOT_SOUGHT
-            if one in sought:
+            if one in searched:
                 state = ELSEWHERE if len(np.setdiff1d(_files(corpus, labels, one), inside)) else LEFT_OUT
             gone[one] = state == LEFT_OUT
             states[state].append(found[one].name)

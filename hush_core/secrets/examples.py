@@ -54,14 +54,14 @@ def examples_of(corpus: Corpus, layout: ChunkLayout, chunks: np.ndarray) -> pl.D
 
 def _completions(corpus: Corpus, file: np.ndarray, start: np.ndarray, end: np.ndarray) -> pl.Series:
     """What is learned of the texts [start, end) of files, by COMPLETIONS."""
-    said, prompted = corpus.completions, corpus.prompted[file]
-    first, last = (np.searchsorted(said[:, 0], file, side=side) for side in ("left", "right"))
+    completions, prompted = corpus.completions, corpus.prompted[file]
+    first, last = (np.searchsorted(completions[:, 0], file, side=side) for side in ("left", "right"))
     rows = []
     for i in range(len(file)):
         if not prompted[i]:
             rows.append([0, int(end[i] - start[i])])
             continue
-        ranges = said[first[i] : last[i], 1:].clip(start[i], end[i])
+        ranges = completions[first[i] : last[i], 1:].clip(start[i], end[i])
         rows.append((ranges[ranges[:, 0] < ranges[:, 1]] - start[i]).flatten().tolist())
     return pl.Series("completions", rows, dtype=pl.List(pl.UInt32))
 

@@ -59,10 +59,10 @@ def fingerprints(secrets: Sequence[RedactedSecret], key: bytes) -> pl.DataFrame:
             rows[number, WORD, len(secret.word), 0, lock.mac(secret.word)] = None
         for term in secret.search_terms:
             for one in spellings(term.value, term.fragments, any_case=term.any_case, apart=term.apart):
-                text, told = one.text, one.words or one.text
+                text, hashed = one.text, one.words or one.text
                 if one.folded:
-                    text, told = text.lower(), told.lower()
-                rows[number, _kind(one), len(text), lock.head(text), lock.mac(told)] = None
+                    text, hashed = text.lower(), hashed.lower()
+                rows[number, _kind(one), len(text), lock.head(text), lock.mac(hashed)] = None
     return pl.DataFrame(list(rows), schema=SCHEMA, orient="row")
 
 
@@ -205,10 +205,10 @@ class _Seeker:
                     if apart and not stands_apart(layer.text, start, start + length):
                         continue
                     if as_words:
-                        told = layer.below.text[slice(*layer.back(start, start + length)[:2])]
-                        told = written_words(told)
-                        told = told.lower() if folded else told
+                        hashed = layer.below.text[slice(*layer.back(start, start + length)[:2])]
+                        hashed = written_words(hashed)
+                        hashed = hashed.lower() if folded else hashed
                     else:
-                        told = whole[place : place + length]
-                    if self._lock.mac(told) == mac:
+                        hashed = whole[place : place + length]
+                    if self._lock.mac(hashed) == mac:
                         yield number, row

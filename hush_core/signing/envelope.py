@@ -87,5 +87,5 @@ def signer_of(text: str) -> str:
 
 def unknown_signer(where: str, fingerprint: str, trust: TrustRoot) -> str:
     """The refusal of a key that nobody trusts here."""
-    said = f"key {fingerprint[:16]}" if fingerprint else "no key"
-    return f"{where}: is signed with {said}, which is not one of those that are trusted here ({trust.where})"
+    key = f"key {fingerprint[:16]}" if fingerprint else "no key"
+    return f"{where}: is signed with {key}, which is not one of those that are trusted here ({trust.where})"

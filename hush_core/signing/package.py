@@ -68,8 +68,8 @@ def check_signature(
     if trust is None:
         if text is None:
             return "NOT signed by an organisation: anyone may have made all of these files"
-        said = signer_of(text)[:16] or "none"
-        return f"NOT CHECKED who signed it: key {said} is named, and no trust root is configured (--key)"
+        signer = signer_of(text)[:16] or "none"
+        return f"NOT CHECKED who signed it: key {signer} is named, and no trust root is configured (--key)"
     if text is None:
         raise VerificationError([f"{attestation}: is missing: no organisation signed this certificate"])
     signer = _check_attestation(certificate, certificate.model_dump(mode="json"), directory, trust, PREDICATE)
@@ -98,15 +98,15 @@ def check_older_signature(certificate: OlderCertificate, root: Path, trust: Trus
 
 
 def _check_attestation(
-    certificate: Certificate | OlderCertificate, said: dict, directory: Path, trust: TrustRoot, kind: str
+    certificate: Certificate | OlderCertificate, document: dict, directory: Path, trust: TrustRoot, kind: str
 ) -> PublicKey:
     """Who signed that this is the certificate in `directory`, with these tables and files."""
     attestation = directory.parent / SIGNATURE_FOLDER / ATTESTATION
     text = attestation.read_text("utf-8", "replace")
     statement, signer = open_statement(text, str(attestation), trust, kind)
     expected = _subjects(certificate, file_sha256(directory / DOCUMENT))
-    told = {one.get("name"): one.get("digest", {}).get("sha256") for one in statement.get("subject", ())}
-    if told != expected or statement.get("predicate") != said:
+    attested = {one.get("name"): one.get("digest", {}).get("sha256") for one in statement.get("subject", ())}
+    if attested != expected or statement.get("predicate") != document:
         raise VerificationError([f"{attestation}: attests another certificate, or other files"])
     return signer
 

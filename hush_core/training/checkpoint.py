@@ -74,7 +74,7 @@ def save_checkpoint(
             str(path),
             f"the checkpoint could not be written: {error.strerror}",
             "free space on this disk, or make the folder writable, and start again: "
-            + _going_on(path, _previous(path)),
+            + _resumes_from(path, _previous(path)),
         ) from None
 
 
@@ -120,7 +120,7 @@ def check_room(
             str(path.parent),
             f"has no room for {more} checkpoints of {size / 1e6:.3g} MB, so no round is released: {error.strerror}",
             "free space on this disk, or make the folder writable, and start again: "
-            + _going_on(path, _previous(path)),
+            + _resumes_from(path, _previous(path)),
         ) from None
 
 
@@ -150,7 +150,8 @@ def load_checkpoint(
             state = torch.load(file, map_location="cpu", weights_only=True) if fits else None
     except (OSError, *_DAMAGE) as error:
         what = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is damaged"
-        raise InputError(str(newest), what, f"move it away: {_going_on(previous, besides=newest)}") from None
+        hint = f"move it away: {_resumes_from(previous, besides=newest)}"
+        raise InputError(str(newest), what, hint) from None
     if state is None:
         raise InputError(
             str(newest),
@@ -231,7 +232,7 @@ def _verified(file: BinaryIO) -> dict[str, Any]:
     return json.loads(file.readline())
 
 
-def _going_on(*paths: Path, besides: Path | None = None) -> str:
+def _resumes_from(*paths: Path, besides: Path | None = None) -> str:
     """Where training resumes, in words: from the first of these checkpoints that is whole."""
     for path in paths:
         try:

@@ -62,7 +62,7 @@ def check_clipping(network: nn.Module, batches: Sequence[MicroBatch], *, losses:
 
 
 def _refusal(network: nn.Module, batch: MicroBatch, losses: Losses) -> InputError | None:
-    with _as_trained(network), told_in_one_line():
+    with _as_trained(network), as_input_error():
         worst, where, half = largest_difference(network, batch, losses=losses)
     allowed = TOLERANCE_HALF if half else TOLERANCE
     if worst <= allowed:
@@ -191,7 +191,7 @@ def _as_trained(network: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def told_in_one_line(where: str = "model", doing: str = "fails on random tokens") -> Iterator[None]:
+def as_input_error(where: str = "model", doing: str = "fails on random tokens") -> Iterator[None]:
     """What the model's own code ends in, as a refusal. It saw a config and random tokens: its message holds
     nothing of the data."""
     try:
@@ -199,9 +199,9 @@ def told_in_one_line(where: str = "model", doing: str = "fails on random tokens"
     except (InputError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:200].rstrip(".!")
+        message = " ".join(str(error).split())[:200].rstrip(".!")
         raise InputError(
             where,
-            f"its own code {doing}: {type(error).__name__}: {said}",
+            f"its own code {doing}: {type(error).__name__}: {message}",
             "look at its config: a width, a number of heads or a window in it does not fit the rest",
         ) from None

@@ -16,7 +16,7 @@ from transformers import PretrainedConfig
 
 from hush_core.errors import InputError
 from hush_core.training.clipping import Losses
-from hush_core.training.comparison import check_clipping, told_in_one_line
+from hush_core.training.comparison import as_input_error, check_clipping
 from hush_core.training.data import MicroBatch
 from hush_core.training.language_model import LanguageModel, embedding_rows
 
@@ -41,7 +41,7 @@ def check_model(model: LanguageModel) -> None:
     if _PASSED.get(model.network) == tried:
         return
     if model.objective.kind == "causal":
-        with told_in_one_line():
+        with as_input_error():
             _check_no_look_ahead(model)
     for precision in dict.fromkeys(("fp32", model.precision)):
         tried_in = model.at(precision)
@@ -102,8 +102,8 @@ def _check_no_look_ahead(model: LanguageModel) -> None:
 
 def rope_limit(config: PretrainedConfig) -> int | None:
     """The most tokens at which a rotary scaling that follows the length of the batch stays fixed, if it has one."""
-    said = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
-    tables = [said, *(part for part in said.values() if isinstance(part, dict))]
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    tables = [rope, *(part for part in rope.values() if isinstance(part, dict))]
     following = [t for t in tables if t.get("rope_type", t.get("type", "default")) not in _FIXED_ROPE]
     limits = [
         t.get("original_max_position_embeddings")

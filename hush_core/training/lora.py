@@ -29,7 +29,7 @@ from transformers.pytorch_utils import Conv1D
 
 from hush_core.config import LoraConfig
 from hush_core.errors import InputError
-from hush_core.training.comparison import told_in_one_line
+from hush_core.training.comparison import as_input_error
 from hush_core.training.independence import random_batch
 from hush_core.training.language_model import LanguageModel, core
 
@@ -122,7 +122,7 @@ def _example_by_example(model: LanguageModel) -> tuple[set[str], set[str]]:
                     unfit.add(_kind(name))
 
             stack.callback(network.get_submodule(name).register_forward_hook(note).remove)
-        with torch.no_grad(), told_in_one_line():
+        with torch.no_grad(), as_input_error():
             model.at("fp32").losses(model.network, batch)
     return {name for name in names if _kind(name) not in unfit}, seen
 

@@ -24,7 +24,7 @@ from transformers.utils import logging
 from hush_core.config import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 from hush_core.training.byte_gpt import START, byte_network, byte_tokenizer
-from hush_core.training.comparison import told_in_one_line
+from hush_core.training.comparison import as_input_error
 from hush_core.training.data import Objective
 from hush_core.training.independence import rope_limit
 from hush_core.training.language_model import LanguageModel, core, embedding_rows
@@ -177,7 +177,7 @@ def _read(folder: Path, kind: str, seed: int) -> tuple[nn.Module, tuple[str, ...
     with (
         _no_bars(),
         torch.random.fork_rng(devices=[]),
-        told_in_one_line(str(folder), "fails when it is opened"),
+        as_input_error(str(folder), "fails when it is opened"),
     ):
         torch.manual_seed(seed)
         network, loading = _CLASSES[kind].from_pretrained(
@@ -198,7 +198,7 @@ def _tokenizer(folder: Path) -> Any:
 
 def _config(folder: Path) -> PretrainedConfig:
     try:
-        with told_in_one_line(str(folder), "fails when it is opened"):
+        with as_input_error(str(folder), "fails when it is opened"):
             return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except InputError:
         if _model_type(folder) in CONFIG_MAPPING:
@@ -227,20 +227,20 @@ def _objective(folder: Path) -> str:
 
 def _positions(network: nn.Module, tokenizer: Any) -> int | None:
     """The most tokens that both the network and its tokenizer say they take."""
-    said = [
+    limits = [
         getattr(core(network).config, "max_position_embeddings", None),
         getattr(core(network).config, "n_positions", None),
         tokenizer.model_max_length,
     ]
-    said.append(rope_limit(core(network).config))
+    limits.append(rope_limit(core(network).config))
     for name, layer in core(network).named_modules():
         offset = name.endswith("position_embeddings") and getattr(layer, "padding_idx", None)
         if offset not in (
             None,
             False,
         ):  # RoBERTa's kind counts from the padding's number on: 514 rows, 512 tokens
-            said.append(layer.num_embeddings - offset - 1)
-    known = [int(n) for n in said if n is not None and 0 < n < 10**9]
+            limits.append(layer.num_embeddings - offset - 1)
+    known = [int(n) for n in limits if n is not None and 0 < n < 10**9]
     return min(known) if known else None
 
 

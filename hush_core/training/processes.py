@@ -27,7 +27,7 @@ from hush_core.errors import InputError
 from hush_core.progress import Progress, Watch
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.job import Job
-from hush_core.training.meeting import INTERRUPTED, MET, Meeting, raise_failure
+from hush_core.training.rendezvous import INTERRUPTED, JOINED, Rendezvous, raise_failure
 from hush_core.training.run import Fitted
 
 _TICK = 0.1
@@ -134,24 +134,24 @@ def _run(
     """Start the ranks, relay the progress of the first, and leave none alive, whatever happens."""
     children: list[subprocess.Popen[bytes]] = []
     reading, writing = os.pipe()
-    meeting = Meeting(folder, count, hosts)
+    rendezvous = Rendezvous(folder, count, hosts)
     try:
         for rank in range(count):
             with _interrupted_after():
                 fds = (writing, *held) if rank == 0 else (writing,)
                 children.append(_start(folder, rank, count, hosts, fds, work_dir / f"rank-{rank}.log"))
         try:
-            codes = _wait(children, reading, meeting, progress, watch)
+            codes = _wait(children, reading, rendezvous, progress, watch)
         except BaseException:
-            if not meeting.over:  # nothing is released, and who waits for another machine hears nobody
+            if not rendezvous.over:  # nothing is released, and who waits for another machine hears nobody
                 raise
             for child in children:
                 with suppress(BrokenPipeError):
                     child.stdin.write(b"s")
-            _wait(children, reading, meeting, None, None)
+            _wait(children, reading, rendezvous, None, None)
             raise
         if any(codes):
-            raise_failure(codes, folder, work_dir, meeting)
+            raise_failure(codes, folder, work_dir, rendezvous)
     finally:
         for child in children:
             child.kill()
@@ -220,7 +220,7 @@ def _cores() -> int:
 def _wait(
     children: Sequence[subprocess.Popen[bytes]],
     reading: int,
-    meeting: Meeting,
+    rendezvous: Rendezvous,
     progress: Progress | None,
     watch: Watch | None,
 ) -> list[int | None]:
@@ -234,15 +234,15 @@ def _wait(
             while selector.select(_TICK if None in codes else 0):
                 *lines, rest = (rest + os.read(reading, 1 << 16)).split(b"\n")
                 for line in lines:
-                    told = json.loads(line)
-                    meeting.over |= told == MET
-                    if isinstance(told, dict) and watch is not None:
-                        watch(told)
-                    elif isinstance(told, list) and progress is not None:
-                        progress(*told)
+                    message = json.loads(line)
+                    rendezvous.over |= message == JOINED
+                    if isinstance(message, dict) and watch is not None:
+                        watch(message)
+                    elif isinstance(message, list) and progress is not None:
+                        progress(*message)
             if failed_at is None and any(code not in (None, 0, INTERRUPTED) for code in codes):
                 failed_at = time.monotonic()
             if None not in codes or (failed_at is not None and time.monotonic() - failed_at > _GRACE):
                 return codes
             if failed_at is None:
-                meeting.check()
+                rendezvous.check()

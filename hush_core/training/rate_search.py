@@ -71,10 +71,10 @@ def try_rate(
         update={"evaluate_every": every, "early_stopping": None, "untagged_batch": 0, "keep": "last"}
     )
     stage = f"rehearsal at {settings.learning_rate:g}"
-    told = progress and (lambda _, done, rounds: progress(stage, done, rounds))
-    played = plan.for_public(len(public))
+    report = progress and (lambda _, done, rounds: progress(stage, done, rounds))
+    public_plan = plan.for_public(len(public))
     others = OtherTexts(public=held_out, untagged=public)
-    fitted = fit_private(played, public, model, alike, work_dir, told, others=others)
+    fitted = fit_private(public_plan, public, model, alike, work_dir, report, others=others)
     loss = fitted.model.evaluate(held_out, max_examples=len(held_out))
     return RateTrial(
         learning_rate=float(settings.learning_rate),  # type: ignore[arg-type]

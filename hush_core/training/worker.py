@@ -27,9 +27,9 @@ from torch import distributed
 from hush_core.errors import InputError
 from hush_core.training.hosts import INTERFACE, check_interface
 from hush_core.training.job import Job
-from hush_core.training.meeting import INTERRUPTED, MET, REACH, say_begun
 from hush_core.training.models import save_model
 from hush_core.training.ranks import Ranks
+from hush_core.training.rendezvous import INTERRUPTED, JOINED, REACH, mark_started
 from hush_core.training.run import fit_job
 
 _NEVER = timedelta(days=365)
@@ -39,10 +39,10 @@ _NEVER = timedelta(days=365)
 def main(folder: Path, progress: int) -> int:
     """Train, and leave result.json or failure.RANK.json in the folder; the exit status."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-    threading.Thread(target=_obey_parent, daemon=True).start()
+    threading.Thread(target=_follow_parent, daemon=True).start()
     rank = int(os.environ["RANK"])
     try:
-        say_begun(folder, rank)
+        mark_started(folder, rank)
         if rank == 0 and not stat.S_ISFIFO(os.fstat(progress).st_mode):  # it may be the ledger, by its number
             raise RuntimeError("the first rank was not handed its parent's pipe")
         fitted = _train(folder, Ranks(rank, int(os.environ["WORLD_SIZE"])), progress)
@@ -61,20 +61,20 @@ def main(folder: Path, progress: int) -> int:
 
 def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
     job, files = Job.read(folder)
-    _meet(folder / "meeting", ranks)
+    _join_group(folder / "rendezvous", ranks)
     ranks.any(False)  # waits for all
     if ranks.first:  # all have mapped the texts: a kill from here on leaves none of them behind
-        os.write(progress, json.dumps(MET).encode() + b"\n")
+        os.write(progress, json.dumps(JOINED).encode() + b"\n")
         for file in files:
             file.unlink()
 
-    def tell(*step: str | int) -> None:
+    def on_progress(*step: str | int) -> None:
         os.write(progress, json.dumps(step).encode() + b"\n")
 
-    def show(row: Mapping[str, object]) -> None:
+    def on_row(row: Mapping[str, object]) -> None:
         os.write(progress, json.dumps(dict(row)).encode() + b"\n")
 
-    fitted = fit_job(job, tell, show)
+    fitted = fit_job(job, on_progress, on_row)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is released: what is left is to save it
     if ranks.first:
         save_model(fitted.model, job.out_dir, base=job.base)
@@ -82,7 +82,7 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
     return vars(replace(fitted, model=None, peak_memory=_peak_memory()))
 
 
-def _meet(file: Path, ranks: Ranks) -> None:
+def _join_group(file: Path, ranks: Ranks) -> None:
     """Make the process group, through a file: no port is opened but those of the interface that ranks talk over.
 
     Raises:
@@ -118,7 +118,7 @@ def _peak_memory() -> int:
     return int(kilobytes) * (1 if sys.platform == "darwin" else 1024)
 
 
-def _obey_parent() -> None:
+def _follow_parent() -> None:
     while os.read(0, 1):
         os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -24,11 +24,11 @@ from hush_core.weights.rates import (
     RULE,
     drowns,
     expected_distinct,
-    goes_on_below,
     largest_batch,
     paper_weights,
     recommended,
     sampling_rates,
+    smaller_c_to_try,
 )
 from hush_core.weights.roles import assign_roles, check_untagged, tagged_examples, text_order, with_role
 from hush_core.weights.settings import (
@@ -49,9 +49,9 @@ __all__ = [
     "RULE", "CapacityRule", "Coverage", "EntryFacts", "Law", "Predicted", "RoundSettings", "Scale", "Way",
     "Weighing", "WeightObjective", "WeightSettings", "Weights", "assign_roles", "batch_for",
     "binding_secrets", "can_redact", "capacity_rule", "check_untagged", "decide", "drowns",
-    "expected_distinct", "goes_on_below", "largest_batch", "largest_useful_c", "left_out_for_sure",
-    "lost_examples", "paper_weights", "recommended", "relaxations", "relaxed_weights", "rounds_for",
-    "sampling_rates", "shifts", "signal_of", "solve_weights", "step_for", "tagged_examples", "taking",
+    "expected_distinct", "largest_batch", "largest_useful_c", "left_out_for_sure", "lost_examples",
+    "paper_weights", "recommended", "relaxations", "relaxed_weights", "rounds_for", "sampling_rates",
+    "shifts", "signal_of", "smaller_c_to_try", "solve_weights", "step_for", "tagged_examples", "taking",
     "text_order", "unit_capacities", "unlike_examples", "values_redacted", "weigh", "weight_settings",
     "with_role",
 ]  # fmt: skip

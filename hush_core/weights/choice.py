@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from hush_core.config import HushConfig, HushMechanism, SecretEntry
 from hush_core.config.changes import can_redact, redacted_by_plan
 from hush_core.config.secrets import Protect
-from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, UNLIKE_ERROR, Law, shifts
+from hush_core.weights.law import MOST_OVERESTIMATE, REDACTED_GAIN, UNLIKE_ERROR, Law, shifts
 
 ROUNDS = 20
 EPOCHS = 4
@@ -71,7 +71,7 @@ class EntryFacts:
     @property
     def margin(self) -> float:
         """Bits a byte by which what the law predicts of its text may be too high."""
-        return UNLIKE_ERROR if self.is_unlike else TOO_HOPEFUL
+        return UNLIKE_ERROR if self.is_unlike else MOST_OVERESTIMATE
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None =
         return None
     targets = pl.DataFrame({
         "prior": [config.prior(entry) for entry in noised],
-        "posterior": [config.posterior(entry) for entry in noised],
+        "posterior": [config.target(entry) for entry in noised],
     }, schema={"prior": pl.Float64, "posterior": pl.Float64})  # fmt: skip
     signal, law = float(shifts(targets).sum()), law or Law()
     least = (
@@ -152,13 +152,13 @@ def decide(
 def _way(asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Predicted, law: Law) -> Way:
     taken, why = _taken(asked, entry, facts, predicted, law)
     applies = asked.mechanism == HushMechanism() and asked.without_secret == "plain"
-    told = applies and predicted.numbers is not None
+    predictable = applies and predicted.numbers is not None
     little = applies and taken == "noise" and facts.secrets > 0 and not _gains(law, predicted, facts)
     share = law.share_gained(predicted.signal, predicted.numbers or 0, unlike=facts.is_unlike)
     return Way(
         entry=entry.id, asked=entry.protect, taken=taken,
         why=f"{why}; {_little(law, predicted, facts)}" if little else why, little=little,
-        secrets=facts.secrets, examples=facts.examples, noise=share if told else None,
+        secrets=facts.secrets, examples=facts.examples, noise=share if predictable else None,
         redact=REDACTED_GAIN if can_redact(entry) else None,
     )  # fmt: skip
 

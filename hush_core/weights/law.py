@@ -39,7 +39,7 @@ MEASURED_SIGNAL = 31.0
 MEASURED_NUMBERS = 161_568
 TO_GAIN = 0.186
 """Bits a byte that training without protection gains there on text with a secret."""
-TOO_HOPEFUL = 0.037
+MOST_OVERESTIMATE = 0.037
 """Bits a byte by which `Law.worth` was too high, at most: 0.022 on gcc's change logs (three starts), 0.037 on arXiv
 abstracts, beside older text of the kind (lab/docs/utility.md). `protect: auto` makes rounds there only where it
 predicts more."""

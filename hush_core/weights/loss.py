@@ -97,17 +97,17 @@ def _shares(weighing: Weighing, edges: pl.DataFrame) -> pl.DataFrame:
 _STEP, _MOST = 10.0, 0.5
 
 
-def raised_target(posterior: float, levels: Iterable[float]) -> float | None:
+def raised_target(target: float, levels: Iterable[float]) -> float | None:
     """The next target above r_j: the least of the config's levels above it, else 10 r; None above 1/2."""
-    above = [level for level in levels if level > posterior]
-    target = min(above) if above else _STEP * posterior
-    return target if target <= _MOST else None
+    above = [level for level in levels if level > target]
+    raised = min(above) if above else _STEP * target
+    return raised if raised <= _MOST else None
 
 
 def relaxed(secrets: pl.DataFrame, chosen: pl.Series, target: float) -> pl.DataFrame:
-    """The secrets with `target` in place of the posteriors of the `chosen` rows (a boolean series)."""
-    posterior = pl.when(chosen).then(pl.max_horizontal("posterior", pl.lit(target))).otherwise("posterior")
-    return secrets.with_columns(posterior.alias("posterior"))
+    """The secrets with `target` in place of those of the `chosen` rows (a boolean series)."""
+    targets = pl.when(chosen).then(pl.max_horizontal("posterior", pl.lit(target))).otherwise("posterior")
+    return secrets.with_columns(targets.alias("posterior"))
 
 
 def relaxations(

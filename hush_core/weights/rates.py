@@ -92,7 +92,7 @@ RULE = (
 )
 """Small c: weight and noise fall together and nothing is gained by going lower. Large c: the noise continues
 growing while little is left to keep. The rule stops in between, if the sweep reaches far enough down
-(`goes_on_below`)."""
+(`smaller_c_to_try`)."""
 DECADE = (0.5, 0.2, 0.1)
 LEAST_C = 1e-6
 """No sweep is extended below this."""
@@ -115,7 +115,7 @@ def recommended(frontier: pl.DataFrame) -> int | None:
     return int(near.sort("protected_retained", "row", descending=[True, False])["row"][0])
 
 
-def goes_on_below(frontier: pl.DataFrame) -> tuple[float, ...]:
+def smaller_c_to_try(frontier: pl.DataFrame) -> tuple[float, ...]:
     """Further values of c to try, a decade below the sweep; empty if the best is inside it, or it is long enough.
 
     Args:

@@ -97,10 +97,10 @@ def unit_capacities(secrets: pl.DataFrame, rule: CapacityRule) -> np.ndarray:
     if rule == "equalised":
         raise InputError("rule", "equalised capacities follow from the weights", "call weigh")
     prior = secrets["prior"].to_numpy().astype(np.float64)
-    posterior = secrets["posterior"].to_numpy().astype(np.float64)
+    target = secrets["posterior"].to_numpy().astype(np.float64)
     if rule == "normal_quantiles":
-        return ndtri(posterior) - ndtri(prior)
-    mu = np.asarray(target_kl(prior, posterior), dtype=np.float64)
+        return ndtri(target) - ndtri(prior)
+    mu = np.asarray(target_kl(prior, target), dtype=np.float64)
     return mu if rule == "kl" else np.sqrt(2 * mu)
 
 

@@ -15,7 +15,7 @@ from hush_core.weights.solvers import (
     scale_down,
     solve_glop,
     solve_pdlp,
-    without_dust,
+    without_tiny_weights,
 )
 
 SIMPLEX_EDGES = 12_000
@@ -90,8 +90,8 @@ def _most_weight(program: WeightProgram) -> Weights:
         found.append(_expanded(program, reduced, *core.back(*solve_glop(*arrays))))
     for tolerance in _TOLERANCES:
         # or within what weights below LEAST, which are 0, can come to
-        dust = LEAST * program.incidence.shape[1]
-        if found and (found[-1].gap <= _LOOSE or found[-1].upper_bound - found[-1].objective <= dust):
+        negligible = LEAST * program.incidence.shape[1]
+        if found and (found[-1].gap <= _LOOSE or found[-1].upper_bound - found[-1].objective <= negligible):
             break
         try:
             found.append(_expanded(program, reduced, *core.back(*solve_pdlp(*arrays, tolerance))))
@@ -135,7 +135,7 @@ def _feasible(program: WeightProgram, weights: np.ndarray) -> np.ndarray:
     """Expanding sums in another order: the capacities hold for these very numbers; what cannot bind always does."""
     examples = np.bincount(program.incidence.indices, minlength=len(program.capacities))
     limits = np.where(examples > program.capacities, program.capacities, np.inf)
-    return without_dust(scale_down(program.incidence, limits, weights))
+    return without_tiny_weights(scale_down(program.incidence, limits, weights))
 
 
 def _dual_bound(program: WeightProgram, dual: np.ndarray) -> float:

@@ -101,7 +101,7 @@ def repair(
     the least of its shares, unless the least slack is below LEAST·upper. Shape (n,) → (n,).
     """
     limit = capacities * SAFETY
-    w = without_dust(_scale_down(matrix, limit, np.clip(w, 0.0, upper)), upper)
+    w = without_tiny_weights(_scale_down(matrix, limit, np.clip(w, 0.0, upper)), upper)
     upper = np.broadcast_to(upper, w.shape)
     growing, columns = np.arange(len(w)), matrix
     for _ in range(rounds):
@@ -113,10 +113,10 @@ def repair(
             break
         share = slack / np.maximum(np.bincount(columns.indices, minlength=len(slack)), 1)
         w[growing] = np.minimum(w[growing] + _least(columns, share), upper[growing])
-    return without_dust(_scale_down(matrix, limit, w), upper)
+    return without_tiny_weights(_scale_down(matrix, limit, w), upper)
 
 
-def without_dust(w: np.ndarray, upper: np.ndarray | float = 1.0) -> np.ndarray:
+def without_tiny_weights(w: np.ndarray, upper: np.ndarray | float = 1.0) -> np.ndarray:
     """The same weights, 0 in place of less than LEAST·upper."""
     return np.where(w < LEAST * upper, 0.0, w)
 

@@ -137,9 +137,9 @@ def main() -> int:
     for found in sweep(chosen, args.limit):
         rows += found
         for row in found:
-            told = [row["type"], row["objective"], row.get("mode", ""), row["result"], row.get("note", "")]
-            told += [row.get("where", ""), row.get("what", ""), f"{row.get('sum_error', math.nan):.1e}"]
-            print(" | ".join(told), flush=True)
+            cells = [row["type"], row["objective"], row.get("mode", ""), row["result"], row.get("note", "")]
+            cells += [row.get("where", ""), row.get("what", ""), f"{row.get('sum_error', math.nan):.1e}"]
+            print(" | ".join(cells), flush=True)
         if args.out:
             args.out.write_text(json.dumps(rows, indent=1) + "\n")
     if not wanted:

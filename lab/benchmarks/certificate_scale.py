@@ -101,10 +101,10 @@ def inherited(secrets: int, sample: int = 200) -> np.ndarray:
     weights = weights_of(examples, edges, table)
     rates = np.minimum(weights * (RATE * examples / weights.sum()), 1.0)
     found = calibrate(edges, rates, table, rounds=ROUNDS, method="blow_up")
-    heirs = found.table.filter(pl.col("dominating_examples").is_not_null())
-    heirs = heirs.sample(min(sample, heirs.height), seed=0)
+    inherited = found.table.filter(pl.col("dominating_examples").is_not_null())
+    inherited = inherited.sample(min(sample, inherited.height), seed=0)
     ratios = []
-    for secret, bound in heirs.select("secret_id", "bound").iter_rows():
+    for secret, bound in inherited.select("secret_id", "bound").iter_rows():
         own = rates[edges.filter(pl.col("secret_id") == secret)["example_id"].to_numpy()]
         alone = posterior_bound(
             Participation.from_rates(own), noise_multiplier=found.noise_multiplier, rounds=ROUNDS, prior=PRIOR,

@@ -67,10 +67,10 @@ def strategies(peer: str | None) -> None:
         ours = banded_strategy(rounds, bands)
         seconds = time.process_time() - began
         alone = error(Strategy((1.0,)), rounds)
-        told = f"{'':>11} {'':>6}"
+        peer = f"{'':>11} {'':>6}"
         if other:
-            told = f"{error(Strategy((1.0, *np.maximum(other[0][1:], 0))), rounds):>11.5f} {other[1]:>6.2f}"
-        print(f"{rounds:>5} {bands:>4}  {alone:>11.3f}  {error(ours, rounds):>8.5f} {seconds:>6.2f}  {told}")
+            peer = f"{error(Strategy((1.0, *np.maximum(other[0][1:], 0))), rounds):>11.5f} {other[1]:>6.2f}"
+        print(f"{rounds:>5} {bands:>4}  {alone:>11.3f}  {error(ours, rounds):>8.5f} {seconds:>6.2f}  {peer}")
 
 
 def at_the_same_promise() -> None:

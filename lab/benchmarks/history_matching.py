@@ -101,10 +101,10 @@ def first_half(path: str) -> bool:
 
 def moved(repository: Path, before: str, now: str) -> set[str]:
     """Paths that git calls renamed or copied, in any part of 30 %, from a path of the first half."""
-    told = git(
+    output = git(
         repository, "diff", "--name-status", "-z", "-M30", "-C30", "--find-copies-harder", "-l0", before, now
     )
-    words, found = iter(told.decode(errors="replace").split("\0")), set()
+    words, found = iter(output.decode(errors="replace").split("\0")), set()
     for status in words:
         if status[:1] in ("R", "C"):
             source, target = next(words), next(words)
@@ -167,9 +167,9 @@ def graphs(repository: Path, commits: list[str], protected: list[str], work: Pat
         run = f"{number:064x}"
         if number:
             last = RunHistory(work / "one", key=KEY, identity="i")
-            gone = last.earlier(run, text).let_go
+            gone = last.earlier(run, text).now_untagged
             paths = graph.examples["path"].gather(gone["example"]).unique().sort().to_list()
-            found.append({"commit": commit[:10], "tagged": int(tagged.sum()), "let_go": paths})
+            found.append({"commit": commit[:10], "tagged": int(tagged.sum()), "now_untagged": paths})
             print(f"  {found[-1]}", flush=True)
             subprocess.run(["rm", "-r", str(work / "one")], check=True)
         witness = RunHistory(work / "one", key=KEY, identity="i").note(run, text)
@@ -190,14 +190,14 @@ def main() -> int:
     asked = parser.parse_args()
     commits = git(asked.repository, "rev-list", "--first-parent", "--reverse", "HEAD").decode().split()
     places = np.linspace(len(commits) // 5, len(commits) - 1, asked.nights).astype(int)
-    told = {"repository": asked.repository.resolve().parent.name, "commits": len(commits)}
-    told |= compare(asked.repository, [commits[n] for n in places])
-    print(json.dumps(told, indent=1), flush=True)
+    report = {"repository": asked.repository.resolve().parent.name, "commits": len(commits)}
+    report |= compare(asked.repository, [commits[n] for n in places])
+    print(json.dumps(report, indent=1), flush=True)
     last = commits[-asked.graphs * asked.stride :: asked.stride]
     with tempfile.TemporaryDirectory() as work:
-        told["nights"] = graphs(asked.repository, last, asked.protected, Path(work))
+        report["nights"] = graphs(asked.repository, last, asked.protected, Path(work))
     if asked.out:
-        asked.out.write_text(json.dumps(told, indent=1) + os.linesep)
+        asked.out.write_text(json.dumps(report, indent=1) + os.linesep)
     return 0
 
 

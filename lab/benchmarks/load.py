@@ -76,7 +76,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hush-load-") as name:
         folder = Path(name)
         stack = Stack(folder, postgres=given.postgres)
-        told: dict[str, Any] = {"database": "PostgreSQL" if given.postgres else "SQLite"}
+        results: dict[str, Any] = {"database": "PostgreSQL" if given.postgres else "SQLite"}
         try:
             stack.first()
             parts = {
@@ -89,10 +89,10 @@ def main() -> int:
             for part, made in parts.items():
                 if not made:
                     continue
-                told[part] = made() | {"answers that the server was busy, so far": stack.busy}
-                print(f"{part}: {json.dumps(told[part], indent=1)}", flush=True)
+                results[part] = made() | {"answers that the server was busy, so far": stack.busy}
+                print(f"{part}: {json.dumps(results[part], indent=1)}", flush=True)
                 if given.out:
-                    given.out.write_text(json.dumps(told, indent=1))
+                    given.out.write_text(json.dumps(results, indent=1))
         finally:
             stack.stop()
     return 0

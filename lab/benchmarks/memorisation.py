@@ -127,14 +127,14 @@ def row_of(
     random = every.filter(pl.col("example") < TEXTS - COUNTING)
     count_on = every.filter(pl.col("example") >= TEXTS - COUNTING)
     exposed = pl.concat([ranks_of(model, texts) for model in models])
-    told = difference(every)
+    shift = difference(every)
     proved = sigma >= LEAST  # below, the accountant proves nothing, and 1 is a bound
     certified = posterior_bound(k, prior=1 / VALUES, method="best", **settings).value if proved else 1.0
     return {
         "noise_multiplier": sigma,
         **share("memorised", random["trained"]), **share("by_start", random["start"]),
         **share("counting", count_on["trained"]), **share("counting_by_start", count_on["start"]),
-        "difference": told[0], "difference_low": told[1], "difference_high": told[2],
+        "difference": shift[0], "difference_low": shift[1], "difference_high": shift[2],
         "prior": 1 / VALUES, "certified": certified,
         "worst_case": computed_success(k, candidates=VALUES, **settings) if proved else 1.0,
         **share("real", exposed["rank"] == 1),

@@ -35,8 +35,17 @@ from hush_core.accounting import noise_for_all
 from hush_core.config import ByteGptModel, Changes, HushConfig, load_config
 from hush_core.errors import HushError
 from hush_core.plan import ProtectionPlan
-from hush_core.rehearsal import Budget, Cast, MeasuredTexts, cast, play, played_plan, space_of, untagged_texts
-from hush_core.rehearsal.play import losses
+from hush_core.rehearsal import (
+    Budget,
+    MeasuredTexts,
+    Roles,
+    rehearsal_plan,
+    rehearsal_roles,
+    rehearse,
+    space_of,
+)
+from hush_core.rehearsal.rehearse import losses
+from hush_core.rehearsal.stand_ins import untagged_texts
 from hush_core.secrets import extract
 from hush_core.training import (
     LanguageModel,
@@ -101,7 +110,7 @@ def main() -> None:
 
 
 def _rows(config: HushConfig, data: Data, mode: str, arguments: argparse.Namespace) -> list[dict]:
-    made = cast(data.edges, n_examples=len(data.texts), plain=mode == "plain", files=data.files)
+    made = rehearsal_roles(data.edges, n_examples=len(data.texts), plain=mode == "plain", files=data.files)
     print(
         f"{mode}: {len(data.tagged):,} of {len(data.texts):,} examples tagged; {len(made.stand_ins):,} stand in, "
         f"{len(made.rest):,} trained on before",
@@ -169,7 +178,7 @@ def _price(config: HushConfig, data: Data, point: Changes) -> tuple[ProtectionPl
 
 
 def _rehearse(
-    data: Data, made: Cast, plan: ProtectionPlan, settings: Any, start: Path, untagged: Sequence[bytes]
+    data: Data, made: Roles, plan: ProtectionPlan, settings: Any, start: Path, untagged: Sequence[bytes]
 ) -> float | None:
     def texts(ids: np.ndarray) -> list[bytes]:
         return untagged_texts(ids, data.texts, data.edges)
@@ -178,12 +187,12 @@ def _rehearse(
         MeasuredTexts("untagged", texts(made.validation), 1 - made.tagged_share),
         MeasuredTexts("like the tagged", texts(made.held_back), made.tagged_share),
     ]
-    acted = played_plan(
+    acted = rehearsal_plan(
         plan.rates, len(made.stand_ins), noise_multiplier=plan.noise_multiplier, rounds=plan.rounds,
         expected_batch=plan.expected_batch, clip_norm=plan.clip_norm,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        done = play(
+        done = rehearse(
             acted, texts(made.stand_ins), measured, load_model(start), settings, Path(folder), seed=0,
             untagged=untagged,
         )  # fmt: skip

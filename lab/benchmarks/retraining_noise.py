@@ -56,8 +56,8 @@ def by_filter(runs: int) -> None:
         )  # fmt: skip
         left = ROUNDS * (runs - done)
         sigma, lost = noise_by_filter(rows, [secret], np.zeros(1, int), pl.DataFrame(PROMISE), rounds=left)
-        told = "nothing is left" if lost else f"{sigma / planned:.3f} times as much noise"
-        print(f"after {done} of {runs} runs at σ = {planned:.3g}: {told}")
+        needed = "nothing is left" if lost else f"{sigma / planned:.3f} times as much noise"
+        print(f"after {done} of {runs} runs at σ = {planned:.3g}: {needed}")
 
 
 if __name__ == "__main__":

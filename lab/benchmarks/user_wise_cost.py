@@ -122,8 +122,8 @@ def measured(model: LanguageModel, tokens: int, items: int, records: int, repeat
         taken = {name: ways[name]() for name in order}
         for name, found in ratios.items():
             found.append(taken["items"] / taken[name])
-    told = {name: (statistics.median(found), min(found), max(found)) for name, found in ratios.items()}
-    return {"records": records, "items": items, "tokens": tokens, "against": told}
+    medians = {name: (statistics.median(found), min(found), max(found)) for name, found in ratios.items()}
+    return {"records": records, "items": items, "tokens": tokens, "against": medians}
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 from where_it_pays import SHAPE
 from where_it_pays_data import CONTEXT
 
-from hush_core.weights.law import TOO_HOPEFUL, UNLIKE_ERROR, Law
+from hush_core.weights.law import MOST_OVERESTIMATE, UNLIKE_ERROR, Law
 
 TITLES = {
     "gcc": "change logs beside code, older logs public",
@@ -114,7 +114,7 @@ def makes_rounds(place: str, signal: float) -> bool:
     """Whether `protect: auto` learns the tagged half of the text under noise."""
     unlike = place.endswith("unlike")
     worth = Law().worth(signal, SHAPE.parameters(CONTEXT), 0.5, unlike=unlike)
-    return worth > (UNLIKE_ERROR if unlike else TOO_HOPEFUL)
+    return worth > (UNLIKE_ERROR if unlike else MOST_OVERESTIMATE)
 
 
 def picture(found: Found, path: Path) -> None:

@@ -20,7 +20,7 @@ from hush_core.training.language_model import LanguageModel
 from lab.code_audit.check import Check
 from lab.code_audit.noise_checks import noise_checks
 from lab.code_audit.parts import REAL, StepParts
-from lab.code_audit.recording import Stage
+from lab.code_audit.recording import Setup
 from lab.code_audit.reference import gradients_alone, middle_norm
 from lab.code_audit.replay_checks import replay_checks, start_check
 from lab.code_audit.resume_check import resume_check
@@ -74,16 +74,16 @@ def audit_step(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        stage = _stage(parts, model, texts, noise_multiplier)
+        setup = _setup(parts, model, texts, noise_multiplier)
 
         def of_the_sum() -> list[Check]:
-            sums = sums_of(stage)
-            return [*sum_checks(stage, sums), *noise_checks(stage, sums)]
+            sums = sums_of(setup)
+            return [*sum_checks(setup, sums), *noise_checks(setup, sums)]
 
         run("sum", _OF_THE_SUM, of_the_sum)
-        run("replay", "release, nothing else leaves", lambda: replay_checks(stage))
+        run("replay", "release, nothing else leaves", lambda: replay_checks(setup))
         run("start", "start", lambda: [start_check(parts, texts)])
-        run("sampling", "Poisson sampling, batches reach the step", lambda: sampling_checks(stage))
+        run("sampling", "Poisson sampling, batches reach the step", lambda: sampling_checks(setup))
         run("resume", "resume", lambda: [resume_check(parts, model, texts)])
     return checks
 
@@ -96,8 +96,8 @@ def made_up_texts() -> list[bytes]:
     return texts
 
 
-def _stage(parts: StepParts, model: LanguageModel, texts: Sequence[bytes], noise_multiplier: float) -> Stage:
+def _setup(parts: StepParts, model: LanguageModel, texts: Sequence[bytes], noise_multiplier: float) -> Setup:
     """With a clip norm between the examples' own norms."""
     sequences, _ = model.encode(list(texts))
-    open_ = Stage(parts, model, sequences, 1.0, noise_multiplier)
-    return Stage(parts, model, sequences, middle_norm(gradients_alone(open_)), noise_multiplier)
+    without_clip = Setup(parts, model, sequences, 1.0, noise_multiplier)
+    return Setup(parts, model, sequences, middle_norm(gradients_alone(without_clip)), noise_multiplier)

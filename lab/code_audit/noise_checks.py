@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hush_core.training.noise import SecureGaussian, grid_step
 from lab.code_audit.check import Check
-from lab.code_audit.recording import BATCH, Left, Stage
+from lab.code_audit.recording import BATCH, Left, Setup
 from lab.code_audit.sum_checks import Sums
 
 KEY = bytes(range(32))
@@ -20,13 +20,13 @@ _ERROR = 1e-9
 """The probability, over keys, that a right noise misses the interval of its scale; with this key it does not."""
 
 
-def noise_checks(stage: Stage, sums: Sums) -> list[Check]:
+def noise_checks(setup: Setup, sums: Sums) -> list[Check]:
     """Four releases with the noise of a known key: of no example, of all, of none again, of the first."""
-    ids = list(range(len(stage.sequences)))
-    left = stage.run([[], ids, [], ids[:1]], stage.parts.noise(KEY))
+    ids = list(range(len(setup.sequences)))
+    left = setup.run([[], ids, [], ids[:1]], setup.parts.noise(KEY))
     totals = [sums.none, sums.all, sums.none, sums.alone[0]]
     noises = [r.double() - t / BATCH for r, t in zip(left.releases, totals, strict=True)]
-    return [*_scale(stage, noises), _fresh(noises), _source(stage, noises), _counted(left)]
+    return [*_scale(setup, noises), _fresh(noises), _source(setup, noises), _counted(left)]
 
 
 def scale_interval(size: int) -> tuple[float, float]:
@@ -41,9 +41,9 @@ def alike(one: Tensor, other: Tensor) -> float:
     return abs(float(one @ other)) / lengths if lengths else 0.0
 
 
-def _scale(stage: Stage, noises: list[Tensor]) -> list[Check]:
+def _scale(setup: Setup, noises: list[Tensor]) -> list[Check]:
     low, high = scale_interval(noises[0].numel())
-    ratios = [float(noise.square().mean().sqrt()) / stage.scale for noise in noises]
+    ratios = [float(noise.square().mean().sqrt()) / setup.scale for noise in noises]
     said = "standard deviation {} of sigma C / B"
     return [
         Check(
@@ -67,17 +67,17 @@ def _fresh(noises: list[Tensor]) -> Check:
     )
 
 
-def _source(stage: Stage, noises: list[Tensor]) -> Check:
+def _source(setup: Setup, noises: list[Tensor]) -> Check:
     size = noises[0].numel()
-    grid = grid_step(stage.clip_norm, size)
+    grid = grid_step(setup.clip_norm, size)
     known = SecureGaussian(KEY)
     worst = 0.0
     for counter, noise in enumerate(noises):
-        draws = known.stream(counter, stage.noise_multiplier * stage.clip_norm / grid)
+        draws = known.stream(counter, setup.noise_multiplier * setup.clip_norm / grid)
         want = torch.from_numpy(
             np.concatenate([draws(min(1 << 16, size - at)) for at in range(0, size, 1 << 16)])
         )
-        worst = max(worst, float((noise - want * grid / BATCH).norm()) / (stage.scale * np.sqrt(size)))
+        worst = max(worst, float((noise - want * grid / BATCH).norm()) / (setup.scale * np.sqrt(size)))
     return Check(
         "noise source",
         worst < 1e-5,

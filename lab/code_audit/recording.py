@@ -62,7 +62,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Setup:
     """A model with encoded texts, and the numbers of a plan.
 
     Attributes:

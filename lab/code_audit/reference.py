@@ -11,26 +11,26 @@ from torch import Tensor
 from hush_core.training.data import MicroBatch
 from hush_core.training.placement import longest_input
 from hush_core.training.rounds import Rounds
-from lab.code_audit.recording import Stage
+from lab.code_audit.recording import Setup
 from lab.code_audit.scripted import ScriptedSampler
 
 
-def gradients_alone(stage: Stage) -> list[Tensor]:
+def gradients_alone(setup: Setup) -> list[Tensor]:
     """(p,) float64 by example: the gradient of its own loss, alone in its micro-batch. Nothing is clipped."""
-    trained = [p for p in stage.model.network.parameters() if p.requires_grad]
+    trained = [p for p in setup.model.network.parameters() if p.requires_grad]
     batches = Rounds(
-        stage.sequences,
-        stage.model.objective,
-        ScriptedSampler([[i] for i in range(len(stage.sequences))]),
-        rounds=len(stage.sequences),
+        setup.sequences,
+        setup.model.objective,
+        ScriptedSampler([[i] for i in range(len(setup.sequences))]),
+        rounds=len(setup.sequences),
         micro_batch=1,
-        longest=longest_input(stage.model),
+        longest=longest_input(setup.model),
     )
     device, found = trained[0].device, []
-    for place in range(len(stage.sequences)):
+    for place in range(len(setup.sequences)):
         loss = sum(
-            stage.model.losses(
-                stage.model.network, MicroBatch(*(x if x is None else x.to(device) for x in part))
+            setup.model.losses(
+                setup.model.network, MicroBatch(*(x if x is None else x.to(device) for x in part))
             ).sum()
             for part in batches[place].parts
         )

@@ -14,15 +14,15 @@ import torch
 from hush_core.training.language_model import LanguageModel
 from lab.code_audit.check import Check
 from lab.code_audit.parts import StepParts
-from lab.code_audit.recording import Left, Stage
+from lab.code_audit.recording import Left, Setup
 from lab.code_audit.scripted import DROWNING, ConstantNoise
 
 
-def replay_checks(stage: Stage) -> list[Check]:
+def replay_checks(setup: Setup) -> list[Check]:
     """A batch and the same less one example, twice, and one example against none."""
-    ids = list(range(len(stage.sequences)))
+    ids = list(range(len(setup.sequences)))
     batches = [ids, ids[1:], ids[:-1], [0], []]
-    runs = [stage.run([batch, []], ConstantNoise(DROWNING)) for batch in batches]
+    runs = [setup.run([batch, []], ConstantNoise(DROWNING)) for batch in batches]
     pairs = [(runs[0], runs[1]), (runs[0], runs[2]), (runs[3], runs[4])]
     released = sum(not _same_releases(a, b) for a, b in pairs)
     differing = sorted(set().union(*(_differences(a, b) for a, b in pairs)))

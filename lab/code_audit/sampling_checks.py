@@ -13,7 +13,7 @@ from hush_core.training.data import IGNORED
 from hush_core.training.placement import longest_input
 from hush_core.training.rounds import RoundBatch
 from lab.code_audit.check import Check
-from lab.code_audit.recording import Stage
+from lab.code_audit.recording import Setup
 
 KEY = bytes(reversed(range(32)))
 _ROUNDS = 1000
@@ -22,14 +22,14 @@ _ERROR = 1e-9
 _RATES = np.array([0.0, 1.0, 0.05, 0.1, 0.2, 0.2, 0.3, 0.3, 0.3, 0.4, 0.5, 0.65])
 
 
-def sampling_checks(stage: Stage) -> list[Check]:
-    return [_law(stage), _delivered(stage)]
+def sampling_checks(setup: Setup) -> list[Check]:
+    return [_law(setup), _delivered(setup)]
 
 
-def _law(stage: Stage) -> Check:
+def _law(setup: Setup) -> Check:
     """Counts of a thousand rounds against their binomials: each example, each pair, an example in two rounds
     running, each size of a batch."""
-    sampler = stage.parts.sampler(_RATES, key=KEY)
+    sampler = setup.parts.sampler(_RATES, key=KEY)
     drawn = np.zeros((_ROUNDS, len(_RATES)), dtype=bool)
     for round in range(_ROUNDS):
         drawn[round, sampler.draw(round)] = True
@@ -66,22 +66,22 @@ def _misses(count: int, trials: int, probability: float) -> bool:
     return bool(count < low or count > high)
 
 
-def _delivered(stage: Stage) -> Check:
+def _delivered(setup: Setup) -> Check:
     """The rows of a round's micro-batches are the examples that were drawn: none dropped, kept back or twice."""
-    rates = np.full(len(stage.sequences), 0.3)
-    rounds = stage.parts.rounds(
-        stage.sequences,
-        stage.model.objective,
-        stage.parts.sampler(rates, key=KEY),
+    rates = np.full(len(setup.sequences), 0.3)
+    rounds = setup.parts.rounds(
+        setup.sequences,
+        setup.model.objective,
+        setup.parts.sampler(rates, key=KEY),
         rounds=40,
-        micro_batch=stage.rows,
-        longest=longest_input(stage.model),
+        micro_batch=setup.rows,
+        longest=longest_input(setup.model),
     )
-    sampler, wrong, empty = stage.parts.sampler(rates, key=KEY), 0, 0
+    sampler, wrong, empty = setup.parts.sampler(rates, key=KEY), 0, 0
     for round, batch in zip(range(40), rounds.loader(), strict=False):
         drawn = sampler.draw(round)
         empty += not len(drawn)
-        expected = _expected(stage, drawn, sampler.generator(round, "masks"))
+        expected = _expected(setup, drawn, sampler.generator(round, "masks"))
         wrong += not (batch.round == round and batch.fixed and _labels(batch) == expected)
     missing = 40 - len(rounds)
     return Check(
@@ -99,6 +99,6 @@ def _labels(batch: RoundBatch) -> Counter[tuple[int, ...]]:
     return Counter(row for row in rows if row)
 
 
-def _expected(stage: Stage, drawn: np.ndarray, generator: np.random.Generator) -> Counter[tuple[int, ...]]:
-    shown = [stage.model.objective.show(stage.sequences[i], generator) for i in drawn]
+def _expected(setup: Setup, drawn: np.ndarray, generator: np.random.Generator) -> Counter[tuple[int, ...]]:
+    shown = [setup.model.objective.show(setup.sequences[i], generator) for i in drawn]
     return Counter(row for one in shown if (row := tuple(x for x in one.labels.tolist() if x != IGNORED)))

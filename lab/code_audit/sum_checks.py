@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lab.code_audit.check import Check
-from lab.code_audit.recording import BATCH, Stage
+from lab.code_audit.recording import BATCH, Setup
 from lab.code_audit.reference import clipped, gradients_alone
 from lab.code_audit.scripted import ConstantNoise
 
@@ -28,33 +28,33 @@ class Sums:
     less: list[Tensor]
 
 
-def sums_of(stage: Stage) -> Sums:
+def sums_of(setup: Setup) -> Sums:
     """Replay all neighbouring batches in one run without noise."""
-    ids = range(len(stage.sequences))
+    ids = range(len(setup.sequences))
     batches = [[], *([i] for i in ids), list(ids), *([j for j in ids if j != i] for i in ids)]
-    left = stage.run(batches, ConstantNoise(0.0))
+    left = setup.run(batches, ConstantNoise(0.0))
     totals = [release.double() * BATCH for release in left.releases]
     if len(totals) != len(batches):
         raise ArithmeticError(f"{len(batches)} batches made {len(totals)} releases")
-    n = len(stage.sequences)
+    n = len(setup.sequences)
     return Sums(totals[0], totals[1 : n + 1], totals[n + 1], totals[n + 2 :])
 
 
-def sum_checks(stage: Stage, sums: Sums) -> list[Check]:
+def sum_checks(setup: Setup, sums: Sums) -> list[Check]:
     """Sensitivity, additivity, clipping and division, from the same replays."""
-    clip = stage.clip_norm
+    clip = setup.clip_norm
     moved = [float((sums.all - less).norm()) / clip for less in sums.less]
     beside = [
         float((sums.all - less - alone).norm()) / clip
         for less, alone in zip(sums.less, sums.alone, strict=True)
     ]
     beside.append(float(sums.none.norm()) / clip)
-    right = [clipped(gradient, clip) for gradient in gradients_alone(stage)]
+    right = [clipped(gradient, clip) for gradient in gradients_alone(setup)]
     wrong = [float((alone - g).norm()) / clip for alone, g in zip(sums.alone, right, strict=True)]
     divisors = [_divisor(total, g) for total, g in zip(sums.alone, right, strict=True)]
     divisors.append(_divisor(sums.all, torch.stack(right).sum(0)))
     off = max(abs(divisor / BATCH - 1) for divisor in divisors)
-    count = len(stage.sequences)
+    count = len(setup.sequences)
     return [
         Check(
             "sensitivity",

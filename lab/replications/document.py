@@ -47,11 +47,11 @@ def document_of(
         **made,
         "cells": [{**cell, "rows": list(rows), "cpu_seconds": round(cpu, 2)} for cell, rows, cpu in cells],
     }
-    document["claims"] = [told(claim) for claim in replication.claims(rows_in(document))]
+    document["claims"] = [claim_json(claim) for claim in replication.claims(rows_in(document))]
     return document
 
 
-def told(claim: Claim) -> dict[str, Any]:
+def claim_json(claim: Claim) -> dict[str, Any]:
     """A claim with its mark, as JSON."""
     return {**asdict(claim), "mark": claim.mark, "missed_by": claim.missed_by}
 
@@ -77,7 +77,7 @@ def check_document(document: Mapping[str, Any]) -> list[str]:
     name, failures = document["name"], []
     if document["schema"] != SCHEMA:
         return [f"{name}: its schema is {document['schema']}, and this hush reads {SCHEMA}"]
-    again = [told(claim) for claim in find_replication(name).claims(rows_in(document))]
+    again = [claim_json(claim) for claim in find_replication(name).claims(rows_in(document))]
     texts = [claim["text"] for claim in document["claims"]]
     if texts != [claim["text"] for claim in again]:
         return [f"{name}: its claims are not those of this hush: run it again"]

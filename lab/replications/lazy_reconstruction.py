@@ -137,13 +137,13 @@ def claims(rows: Rows) -> list[Claim]:
     counted, (drawn,) = {row["sort"]: row["found"] for row in rows["sorts"]}, rows["sampling"]
     way = test["mean"] - train["mean"]
     read = train["steps"] * BATCH / train["drawn"]
-    told = way > 0
+    learned = way > 0
     return [
         Claim("Figure 5, left: training lines have a lower calibrated loss than test lines: test less train, lower "
               "end of the interval, at least", 0.0, _lower(test, train), "at_least", unit=" nats", target=True,
               why="too few rounds to learn its own lines"),
         Claim("test lines: calibrated loss around 0: its mean's distance from 0 over that from the training "
-              "lines', at most", 0.1, abs(test["mean"]) / way if told else None, "at_most", target=True,
+              "lines', at most", 0.1, abs(test["mean"]) / way if learned else None, "at_most", target=True,
               why="the files of one part are closer to the test files than those of the other"),
         Claim("with a small standard deviation: test lines' over training lines', at most", 1.0,
               test["spread"] / train["spread"] if train["spread"] else None, "at_most", target=True,

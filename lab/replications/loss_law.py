@@ -124,7 +124,7 @@ def fit_law(rows: Sequence[Row]) -> tuple[float, ...]:
     return (math.exp(found[0]), float(found[1]), float(found[2]), math.exp(found[3]), math.exp(found[4]))
 
 
-def _foretold(rows: Rows) -> list[tuple[Row, float]]:
+def _predicted(rows: Rows) -> list[tuple[Row, float]]:
     """Every run that the law has not seen, and what it says of it."""
     law = fit_law([row for row in rows["runs"] if row["seen"]])
     return [
@@ -140,9 +140,9 @@ def claims(rows: Rows) -> list[Claim]:
     spread = max(row["gain"] for row in seen) - min(row["gain"] for row in seen)
     share = lambda bits: float(bits / spread) if spread > 0 else None  # noqa: E731
     within = [gain_by_law(law, r["rounds"], r["parameters"], r["noise_to_batch"]) - r["gain"] for r in seen]
-    foretold = _foretold(rows)
-    outside = [said - row["gain"] for row, said in foretold]
-    larger = [(row, said) for row, said in foretold if row["batch"] > seen[0]["batch"]]
+    predicted = _predicted(rows)
+    outside = [said - row["gain"] for row, said in predicted]
+    larger = [(row, said) for row, said in predicted if row["batch"] > seen[0]["batch"]]
     why = "five numbers do not say all: at the largest noise a run loses more than it gains"
     return [
         Claim("runs that the law was fitted on: root mean squared error over the spread of gains, at most", 0.1,
@@ -166,7 +166,7 @@ def _largest_step(rows: Sequence[Row]) -> float:
     return worst
 
 
-def _told(law: Sequence[float]) -> str:
+def law_in_words(law: Sequence[float]) -> str:
     a, by_rounds, by_size, half, steepness = law
     return f"a {a:.3g}, b {by_rounds:.2f}, c {by_size:.2f}, h {half:.3g}, s {steepness:.2f}"
 
@@ -179,21 +179,21 @@ def draw(rows: Rows, path: Path) -> Path:
         own = sorted((r for r in seen if (r["width"], r["rounds"]) == (width, rounds)),
                      key=lambda row: row["noise_to_batch"])  # fmt: skip
         at = np.geomspace(own[0]["noise_to_batch"], own[-1]["noise_to_batch"], 40).tolist()
-        said = [gain_by_law(law, rounds, own[0]["parameters"], ratio) for ratio in at]
-        left.append(figures.Curve(f"law, {rounds} rounds", at, said))
+        predicted_gains = [gain_by_law(law, rounds, own[0]["parameters"], ratio) for ratio in at]
+        left.append(figures.Curve(f"law, {rounds} rounds", at, predicted_gains))
         left.append(figures.Curve(f"{rounds} rounds", [r["noise_to_batch"] for r in own],
                                   [r["gain"] for r in own], points=True))  # fmt: skip
-    foretold = _foretold(rows)
+    predicted = _predicted(rows)
     within = [gain_by_law(law, r["rounds"], r["parameters"], r["noise_to_batch"]) for r in seen]
     right = [
         figures.Curve("fitted on", within, [row["gain"] for row in seen], points=True),
         figures.Curve(
-            "not seen", [said for _, said in foretold], [row["gain"] for row, _ in foretold], points=True
+            "not seen", [said for _, said in predicted], [row["gain"] for row, _ in predicted], points=True
         ),
     ]
     panels = [
         figures.Panel(f"width {width}", "σC/B", "bits gained", left, xscale="log"),
-        figures.Panel(_told(law), "bits by the law", "bits gained", right, diagonal=True),
+        figures.Panel(law_in_words(law), "bits by the law", "bits gained", right, diagonal=True),
     ]
     return figures.draw_panels(
         "What a private run gains, by noise over batch, rounds and size", panels, path, height=4.8

@@ -139,7 +139,7 @@ def claims(rows: Rows) -> list[Claim]:
         if none["loss"] >= start
         else ""
     )
-    told = lambda value: value if learned >= 0.5 else None  # noqa: E731  what was not learned cannot be taken
+    if_learned = lambda value: value if learned >= 0.5 else None  # noqa: E731  what was not learned cannot be taken
     nothing = "" if learned >= 0.5 else "nothing was learned by heart that noise could take"
     return [
         Claim("without noise texts are learned by heart: share of random texts, at least", 0.5, none["random"],
@@ -151,17 +151,17 @@ def claims(rows: Rows) -> list[Claim]:
               why=f"the start loses {start:.3g} bits, training without noise {none['loss']:.3g} and the best, at "
                   f"σ = {best['noise_multiplier']:g}, {best['loss']:.3g}" + reverse),
         Claim("and takes most of the memory: smallest σ at which a tenth of it is left, at most", 1.0,
-              told(min((row["noise_multiplier"] for row in gone), default=None)), "at_most", target=True,
+              if_learned(min((row["noise_multiplier"] for row in gone), default=None)), "at_most", target=True,
               why=nothing or "a small set of texts, seen a hundred times each"),
         Claim("more noise, less by heart: largest step of the share upwards, from σ to the next, at most", 0.0,
-              told(max(b["random"] - a["random"] for a, b in pairwise(found))), "at_most", 0.1, target=True,
+              if_learned(max(b["random"] - a["random"] for a, b in pairwise(found))), "at_most", 0.1, target=True,
               why=nothing or "one model a σ, 16 texts"),
         Claim("what is left there is generalisation: texts that count on that come out at that σ, as they do of "
               "the start model: share, at least", 0.5,
-              told(left["counting"] * left["counting_by_start"]) if gone else None, "at_least", target=True,
+              if_learned(left["counting"] * left["counting_by_start"]) if gone else None, "at_least", target=True,
               why=nothing or "the noise takes what the start model knew, too"),
         Claim("and more noise takes that as well: the same share at the largest σ, at most", 0.5,
-              told(most["counting"]), "at_most", target=True,
+              if_learned(most["counting"]), "at_most", target=True,
               why=nothing or "the rounds do not move the start model"),
     ]  # fmt: skip
 

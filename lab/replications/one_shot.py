@@ -132,7 +132,7 @@ def sums(settings: Mapping[str, Any], place: Place) -> list[Row]:
 def claims(rows: Rows) -> list[Claim]:
     exact = {row["noise_multiplier"]: row["analytical"] for row in rows["analytical"]}
     trained = {row["noise_multiplier"]: row for row in rows["training"]}
-    told = [
+    found = [
         Claim(f"analytical ε at noise {z:g}", paper[0], exact.get(z), "equal", 0.03, why="another δ")
         for z, paper in SLIDES.items()
         if z
@@ -155,7 +155,7 @@ def claims(rows: Rows) -> list[Claim]:
 
     for z, (_, every, final) in SLIDES.items():
         row = trained.get(z, {})
-        told.append(
+        found.append(
             Claim(
                 f"ε estimated from all iterates, noise {z:g}",
                 every,
@@ -165,20 +165,20 @@ def claims(rows: Rows) -> list[Claim]:
                 why=chance if z else clear,
             )
         )
-        told.append(Claim(f"ε estimated from the final model, noise {z:g}", final, row.get("final"), "equal", 0.3,
+        found.append(Claim(f"ε estimated from the final model, noise {z:g}", final, row.get("final"), "equal", 0.3,
                           why=by_noise(z, row.get("rounds", 1)) if z else way))  # fmt: skip
-    told.append(
+    found.append(
         Claim("the final model tells far less than all iterates: ε-final / ε-all, noise 0.05, at most",
               1.97 / 382, trained[0.05]["final"] / trained[0.05]["all"], "at_most", 0.3,
               why="the estimate from all iterates is smaller here")
     )  # fmt: skip
     close = [row["estimate"] / row["true"] for row in rows["sums"] if row["noise_multiplier"] <= 1]
-    told.append(
+    found.append(
         Claim("a Gaussian sum's ε is recovered with high probability: estimate / true, furthest from 1 (σ of 0.5 "
               "and 1)",
               1.0, max(close, key=lambda share: abs(share - 1)), "equal", 0.1, why="too few canaries or dimensions")
     )  # fmt: skip
-    return told
+    return found
 
 
 def draw(rows: Rows, path: Path) -> Path:

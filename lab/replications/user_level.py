@@ -148,10 +148,10 @@ def claims(rows: Rows) -> list[Claim]:
     found += _of_selections(rows)
     for epsilon in EPSILONS:
         pair = (_best(rows, "user_wise", epsilon), _best(rows, "group_privacy", epsilon))
-        told = [
+        higher = [
             one["group_privacy"][epsilon] > one["user_wise"][epsilon] for one in paper.AT_THEIR_BEST.values()
         ]
-        but = " (in the paper on one of two data sets)" * (not all(told))
+        but = " (in the paper on one of two data sets)" * (not all(higher))
         found.append(
             Claim(f"table 6, ε = {epsilon:g}: user-wise before group privacy, each at its best{but}: bits gained, "
                   "lower end", 0, _least_gain([pair]), "at_least", target=True,

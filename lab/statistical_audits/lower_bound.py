@@ -41,7 +41,7 @@ class LowerBound:
             return "refuted"
         return "passed" if self.ceiling > certified else "cannot tell"
 
-    def told(self, certified: float) -> str:
+    def in_words(self, certified: float) -> str:
         """One line for a report: never "passed" without the ceiling."""
         return (
             f"{self.unit} at least {self.value:.4g} ({self.confidence:.0%} confidence, {self.method}); could have "

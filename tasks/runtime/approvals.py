@@ -63,7 +63,7 @@ class Promotion(BaseModel):
         else:
             _file(self.model).unlink(missing_ok=True)
 
-    def told_by(self, message: Message) -> bool:
+    def is_announced_by(self, message: Message) -> bool:
         return (message.model, message.version, message.at) == (self.model, self.version, self.at)
 
     def keep(self) -> Promotion:
@@ -107,7 +107,7 @@ APPROVED, REJECTED, REFUTED = "approved", "rejected", "refuted"
 def signature(name: str, version: str, tags: Mapping[str, str]) -> str:
     """The decision in `tags`, on this version with this certificate."""
     if key := signing_key():
-        return sign_statement(key, _subject(name, version, tags), PREDICATE, _said(tags))
+        return sign_statement(key, _subject(name, version, tags), PREDICATE, _predicate(tags))
     return _home_signature(name, version, tags)
 
 
@@ -120,7 +120,7 @@ def _subject(name: str, version: str, tags: Mapping[str, str]) -> dict[str, str]
     return {f"models:/{name}/{version}": tags.get(DIGEST, "")}
 
 
-def _said(tags: Mapping[str, str]) -> dict[str, str | None]:
+def _predicate(tags: Mapping[str, str]) -> dict[str, str | None]:
     return {key: tags.get(key) for key in SIGNED}
 
 
@@ -219,7 +219,7 @@ def _check_statement(entry: ModelVersion, trust: TrustRoot, given: str) -> str:
     uri = f"models:/{entry.name}/{entry.version}"
     statement, signer = open_statement(given, f"{uri}: tag {SIGNATURE}", trust, PREDICATE)
     subjects = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
-    if subjects != _subject(entry.name, entry.version, entry.tags) or statement["predicate"] != _said(
+    if subjects != _subject(entry.name, entry.version, entry.tags) or statement["predicate"] != _predicate(
         entry.tags
     ):
         raise VerificationError(

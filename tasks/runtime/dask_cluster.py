@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from hush_core.errors import Unavailable
 from hush_core.files import private_folder
-from tasks.runtime.dask_workers import Required, asked_first, check_workers, known_first
+from tasks.runtime.dask_workers import Required, check_workers, key_on_required_worker, on_required_worker
 from tasks.runtime.environment import RUNNER, home
 from tasks.runtime.shared_store import shared_store
 from tasks.runtime.store import Ref, Store, StoreError, content_sha256, open_store, refs_in
@@ -95,7 +95,7 @@ class ClusterRunner(DaskTaskRunner):
                     f"the step {task.name} needs HUSH_HOME, which the workers of {RUNNER} do not share"
                 )
             return self._on_storage(task, parameters, *args, **kwargs)
-        return self._begun(task, parameters, *args, **kwargs)
+        return self._submitted(task, parameters, *args, **kwargs)
 
     def _on_storage(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
         store, refs = open_store(), list(refs_in(_plain(parameters)))
@@ -104,27 +104,27 @@ class ClusterRunner(DaskTaskRunner):
 
         def again() -> PrefectDaskFuture[Any]:
             for ref in refs:
-                _put_right(store, ref)
-            return self._begun(task, parameters, *args, **kwargs)
+                _replace_damaged(store, ref)
+            return self._submitted(task, parameters, *args, **kwargs)
 
-        return Mended(self._begun(task, parameters, *args, **kwargs), again)
+        return RetriedFuture(self._submitted(task, parameters, *args, **kwargs), again)
 
-    def _begun(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
+    def _submitted(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
         with get_client(sync_client=True) as prefect:
             url = str(prefect.api_url)
         with temporary_settings({PREFECT_API_URL: url}):
-            return super().submit(self._asking(task), parameters, *args, **kwargs)
+            return super().submit(self._checked(task), parameters, *args, **kwargs)
 
-    def _asking(self, task: Any) -> Any:
+    def _checked(self, task: Any) -> Any:
         """The task, that a worker which joined since does not do unless it has what the others have."""
         if self.required is None:
             return task
-        asking = copy(task)
-        asking.fn = asked_first(task.fn, self.required)
+        checked = copy(task)
+        checked.fn = on_required_worker(task.fn, self.required)
         if task.cache_key_fn is not None:
-            asking.cache_key_fn = known_first(task.cache_key_fn, self.required)
-            asking.cache_policy = CacheKeyFnPolicy(cache_key_fn=asking.cache_key_fn)
-        return asking
+            checked.cache_key_fn = key_on_required_worker(task.cache_key_fn, self.required)
+            checked.cache_policy = CacheKeyFnPolicy(cache_key_fn=checked.cache_key_fn)
+        return checked
 
     def with_home(self) -> bool:
         """Whether the workers have this home: they are asked first."""
@@ -147,7 +147,7 @@ class ClusterRunner(DaskTaskRunner):
             self.required.forget()
 
 
-class Mended(PrefectDaskFuture[Any]):
+class RetriedFuture(PrefectDaskFuture[Any]):
     """What a worker without this home does. Where it does not find an object whole in HUSH_STORE, which is asked
     for names alone when a task begins, the task's objects are put right there and it is done again, once."""
 
@@ -155,10 +155,10 @@ class Mended(PrefectDaskFuture[Any]):
         super().__init__(wrapped_future=first.wrapped_future, task_run_id=first.task_run_id)
         self._again: Callable[[], PrefectDaskFuture[Any]] | None = again
         self._second: PrefectDaskFuture[Any] | None = None
-        self._asking = threading.Lock()
+        self._result_lock = threading.Lock()
 
     def result(self, timeout: float | None = None, raise_on_failure: bool = True) -> Any:
-        with self._asking:
+        with self._result_lock:
             if self._again is not None:
                 found = super().result(timeout, raise_on_failure=False)
                 if isinstance(found, StoreError):
@@ -169,7 +169,7 @@ class Mended(PrefectDaskFuture[Any]):
         return super().result(timeout, raise_on_failure)
 
 
-def _put_right(store: Store, ref: Ref) -> None:
+def _replace_damaged(store: Store, ref: Ref) -> None:
     """Read what HUSH_STORE has of an object, whatever was noted, and replace it where it is something else."""
     shared, path = shared_store(home()), store.path(ref, verify=True)
     if shared is not None:

@@ -89,7 +89,7 @@ def check_workers(address: str) -> Required:
     return required
 
 
-def asked_first(function: Callable[P, R], required: Required) -> Callable[P, R]:
+def on_required_worker(function: Callable[P, R], required: Required) -> Callable[P, R]:
     """The function, for a worker that may have joined since: it does nothing where that may not work."""
 
     @wraps(function)
@@ -100,7 +100,7 @@ def asked_first(function: Callable[P, R], required: Required) -> Callable[P, R]:
     return run
 
 
-def known_first(key: Callable[P, str | None], required: Required) -> Callable[P, str | None]:
+def key_on_required_worker(key: Callable[P, str | None], required: Required) -> Callable[P, str | None]:
     """A cache key, for such a worker: none where that may not work, so that nothing which was done there before
     passes for an answer, and the function says why."""
 
@@ -134,7 +134,7 @@ def facts_of_worker(mark: str) -> dict[str, str]:
     names = ("numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
     place = home()
     file = place.store / mark
-    said = f"worker {mark}".encode(), hashlib.sha256
+    keyed = f"worker {mark}".encode(), hashlib.sha256
     known = (place.keys / "identity.key").is_file()  # asked for elsewhere it would be made
     return {
         "hush": _code(),
@@ -143,7 +143,7 @@ def facts_of_worker(mark: str) -> dict[str, str]:
         MARK: file.read_text() if file.is_file() else "",
         IDENTITY: place.fingerprint("worker") if known else "",
         STORE: store_address(),
-        "keys/store.key": hmac.new(place.store_key(), *said).hexdigest() if store_address() else "",
+        "keys/store.key": hmac.new(place.store_key(), *keyed).hexdigest() if store_address() else "",
         "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
     }
 

@@ -49,7 +49,7 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
     certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it. Raises
     VerificationError: the registry names another certificate by now. InputError: this account may not decide; or
     the webhook cannot be used as it is set up."""
-    told = webhook.endpoint() if status == APPROVED else None
+    receiver = webhook.endpoint() if status == APPROVED else None
     with _refused_in_words(), one_at_a_time(home(), "decisions"):
         entry, client = find_version(model_uri), tracker()
         if (certificate or status == APPROVED) and entry.tags.get(DIGEST) != certificate:
@@ -64,7 +64,7 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
         note_last(entry.name, entry.version, facts[SIGNATURE])
         pending = None
         if status == APPROVED:
-            if told:
+            if receiver:
                 _message(entry, facts).keep()
             pending = Promotion.begun(entry.name, str(entry.version), facts[AT]).keep()
         for key, value in facts.items():  # the signature last
@@ -107,7 +107,7 @@ def _is_meant(noted: Promotion) -> bool:
 def _move_alias(noted: Promotion) -> None:
     tracker().set_registered_model_alias(noted.model, CHAMPION, noted.version)
     for message in webhook.messages():
-        if noted.told_by(message):
+        if noted.is_announced_by(message):
             message.model_copy(update={"moved": True}).keep()
     noted.done().keep()
     _forget_overtaken(noted.model)
@@ -118,7 +118,7 @@ def _forget_overtaken(model: str) -> None:
     back."""
     last = last_promotion(model)
     for message in webhook.messages():
-        if message.model == model and (last is None or not last.told_by(message)):
+        if message.model == model and (last is None or not last.is_announced_by(message)):
             message.forget()
 
 
@@ -132,10 +132,10 @@ def _next_time(model: str) -> str:
 
 
 def _message(entry: ModelVersion, facts: Mapping[str, str]) -> webhook.Message:
-    said = [entry.name, str(entry.version), entry.tags[DIGEST], *(facts[key] for key in SIGNED)]
+    signed = [entry.name, str(entry.version), entry.tags[DIGEST], *(facts[key] for key in SIGNED)]
     return webhook.Message(
         model=entry.name, version=str(entry.version), certificate_sha256=entry.tags[DIGEST], by=facts[BY],
-        at=facts[AT], decision=hashlib.sha256(json.dumps(said).encode()).hexdigest(),
+        at=facts[AT], decision=hashlib.sha256(json.dumps(signed).encode()).hexdigest(),
     )  # fmt: skip
 
 
@@ -184,12 +184,12 @@ def withdraw(seen: Standing, *, failed: bool) -> bool:
         _take_alias(now)
         if failed:
             tracker().set_model_version_tag(name, version, STATUS, "failed")
-        elif _only_says_so(now):
+        elif _claims_approval(now):
             tracker().set_model_version_tag(name, version, STATUS, "pending")
         return True
 
 
-def _only_says_so(entry: ModelVersion) -> bool:
+def _claims_approval(entry: ModelVersion) -> bool:
     """Whether a version says that it was approved, and no decision that counts did that."""
     try:
         check_approval(entry)

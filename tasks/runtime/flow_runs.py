@@ -60,7 +60,7 @@ def keep_listening() -> None:
     if hasattr(ask, "prefects_own"):
         return
 
-    async def asked_for_good(*given: Any, **named: Any) -> None:
+    async def keep_asking(*given: Any, **named: Any) -> None:
         while True:
             try:
                 return await ask(*given, **named)
@@ -70,5 +70,5 @@ def keep_listening() -> None:
             except (httpx.HTTPStatusError, PrefectException, ValueError):  # ValueError: no JSON, or another's
                 await asyncio.sleep(named.get("interval", PAUSE))
 
-    asked_for_good.prefects_own = ask  # type: ignore[attr-defined]
-    observers.critical_service_loop = asked_for_good
+    keep_asking.prefects_own = ask  # type: ignore[attr-defined]
+    observers.critical_service_loop = keep_asking

@@ -8,14 +8,14 @@ import shutil
 from tasks.runtime.environment import home
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-SAID = ("No space left on device", "disk is full", "Disk quota exceeded")
+MESSAGES = ("No space left on device", "disk is full", "Disk quota exceeded")
 """How those say it whose errors are no OSError with its number: SQLite, polars, safetensors, a copied folder."""
 NOTHING_LEFT = 1 << 20
 """Bytes free under HUSH_HOME below which another error is put down to it: a server that can write no more answers
 with one of its own."""
 
 
-def ask_once() -> None:
+def no_retries() -> None:
     """From now on this process asks Prefect's server once, where it would ask for four minutes: the server's
     database is usually on the full disk too."""
     from prefect.settings import get_current_settings
@@ -30,7 +30,7 @@ def is_full(error: BaseException | None) -> bool:
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno in FULL:
             return True
-        if any(said in str(error) for said in SAID):
+        if any(text in str(error) for text in MESSAGES):
             return True
         error = getattr(error, "orig", None) or error.__cause__ or error.__context__
     try:

@@ -34,7 +34,7 @@ class _OneLine(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: HushError | None = None
+        self._logged: HushError | None = None
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -43,11 +43,11 @@ class _OneLine(logging.Filter):
             record.msg, record.args = "the disk is full (%s)", (type(error).__name__,)
         elif isinstance(error, HushError):
             record.exc_info, record.exc_text = None, None
-            text = "see above" if error is self._told else str(error)
+            text = "see above" if error is self._logged else str(error)
             record.msg, record.args = f"{type(error).__name__}: {text}", ()
-            self._told = error
-        elif self._told is not None:
-            text, message = str(self._told), record.getMessage()
+            self._logged = error
+        elif self._logged is not None:
+            text, message = str(self._logged), record.getMessage()
             for form in (text, repr(text)[1:-1]):  # of several lines a state's `repr` has the second
                 if form in message:
                     record.msg, record.args = message.replace(form, "see above"), ()
@@ -89,7 +89,7 @@ class JsonLines(logging.StreamHandler[TextIO]):
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             self._leave_out(error)
-            line["error"] = _told(error, record.exc_info[2] if record.exc_info else None)
+            line["error"] = _error_fields(error, record.exc_info[2] if record.exc_info else None)
         line["message"] = self._message(record)
         for name, key in _NAMES.items():
             if (value := getattr(record, name, None)) is not None:
@@ -134,7 +134,7 @@ class ConsoleHandler(logging.Handler):
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _told(error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
+def _error_fields(error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
     if isinstance(error, HushError):
         return {"type": type(error).__name__, "message": str(error)}
     places = traceback.extract_tb(trace)[-8:]

@@ -61,7 +61,7 @@ class Live:
 
     def __init__(self, experiment: str, model: str) -> None:
         self._experiment, self._model = experiment, model
-        self._courier: _Courier | None = None
+        self._sender: _Sender | None = None
         self._rounds = _Rounds()
 
     def begin(self, run: str, rounds: int) -> None:
@@ -69,24 +69,24 @@ class Live:
         spool = spool_of(run)
         private_folder(spool.parent)
         self._rounds = _Rounds()
-        self._courier = _Courier(self._experiment, self._model, run, spool, rounds)
-        self._courier.start()
+        self._sender = _Sender(self._experiment, self._model, run, spool, rounds)
+        self._sender.start()
 
     def row(self, row: Mapping[str, Any]) -> None:
         """A row of the training's log, after its round (`hush_core.progress.Watch`)."""
-        if self._courier is not None:
+        if self._sender is not None:
             self._put(self._rounds.kept(row, time.monotonic()))
 
     def _put(self, kept: dict[str, float] | None) -> None:
-        if self._courier is not None and kept:
+        if self._sender is not None and kept:
             # to ten seconds: a finer time of each round would tell more of how many examples its batch held
-            self._courier.put({**kept, "time": int(time.time() // EVERY * EVERY * 1000)})
+            self._sender.put({**kept, "time": int(time.time() // EVERY * EVERY * 1000)})
 
     def end(self, *, failed: bool) -> None:
         """The rounds are over, or were cut off: then the tracker's run is closed. Waits PATIENCE at most."""
-        if self._courier is not None:
+        if self._sender is not None:
             self._put(self._rounds.rest(time.monotonic()))
-            self._courier.end(failed=failed)
+            self._sender.end(failed=failed)
 
 
 @contextmanager
@@ -153,7 +153,7 @@ class _Rounds:
         return kept
 
 
-class _Courier(threading.Thread):
+class _Sender(threading.Thread):
     """Sends rows from the file to the servers. It reports its own errors once, and they end nothing."""
 
     def __init__(self, experiment: str, model: str, run: str, spool: Path, rounds: int) -> None:
@@ -162,7 +162,7 @@ class _Courier(threading.Thread):
         self._spool, self._rounds = spool, rounds
         self._file = os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._wake, self._over = threading.Event(), False
-        self._place, self._run_id, self._told = 0, "", False
+        self._place, self._run_id, self._warned = 0, "", False
         self._artifact, self._not_before = None, 0.0
         self._context = contextvars.copy_context()  # which flow's run it is
 
@@ -207,10 +207,10 @@ class _Courier(threading.Thread):
                 self._place = rows[-1][1]
                 rows = _read(self._spool, self._place)
                 self._show(rows)  # those that came meanwhile
-            self._told = False
+            self._warned = False
         except Exception as error:  # whatever a server or its client says: training must not hear it
-            if not self._told:
-                self._told = True
+            if not self._warned:
+                self._warned = True
                 _log.warning("live metrics wait for the tracker (%s)", type(error).__name__)
 
     def _show(self, rows: list[tuple[dict[str, Any], int]]) -> None:
@@ -220,15 +220,15 @@ class _Courier(threading.Thread):
         if not rows or FlowRunContext.get() is None or time.monotonic() < self._not_before:
             return
         done, rounds = rows[-1][0]["step"], self._rounds
-        told = {
+        fields = {
             "progress": round(100.0 * done / rounds, 1),
             "description": f"{done:,} of {rounds:,} rounds released",
         }
         try:
             if self._artifact is None:
-                self._artifact = create_progress_artifact(key="hush-rounds", **told)
+                self._artifact = create_progress_artifact(key="hush-rounds", **fields)
             else:
-                update_progress_artifact(self._artifact, **told)
+                update_progress_artifact(self._artifact, **fields)
         except Exception:
             self._not_before = time.monotonic() + 60.0
 

@@ -127,7 +127,7 @@ def _check_bill(root: Path, certificate: Certificate) -> list[str]:
 
 
 def _check_tokenizer(root: Path) -> list[str]:
-    twins = {f"tokenizer/{file.name}": file for file in tokenizer_files(root / "model")}
+    own = {f"tokenizer/{file.name}": file for file in tokenizer_files(root / "model")}
     copies = {
         path.relative_to(root / "components").as_posix(): path
         for path in (root / "components").rglob("*")
@@ -135,8 +135,8 @@ def _check_tokenizer(root: Path) -> list[str]:
     }
     return [
         f"components/{name}: is not the certified tokenizer"
-        for name in sorted(twins.keys() | copies.keys())
-        if name not in twins or name not in copies or file_sha256(copies[name]) != file_sha256(twins[name])
+        for name in sorted(own.keys() | copies.keys())
+        if name not in own or name not in copies or file_sha256(copies[name]) != file_sha256(own[name])
     ]
 
 

@@ -20,7 +20,7 @@ from typing import ParamSpec, TypeVar
 
 from hush_core.errors import HushError
 from hush_core.progress import PERCENT, Progress, WholeJob
-from tasks.runtime.full_disk import ask_once, is_full
+from tasks.runtime.full_disk import is_full, no_retries
 from tasks.runtime.steps import STOPPING, run_logger
 
 EVERY_SECONDS = 10.0
@@ -47,8 +47,8 @@ class Pace:
         rate = steps / taken
         each = f"{rate:.3g} a second" if rate >= 1 else f"{1 / rate:.3g} s each"
         left = "" if done >= total else f"{time_in_words((total - done) / rate)} left"
-        said = ", ".join(part for part in (each if rated else "", left) if part)
-        return f" ({said})" if said else ""
+        parts = ", ".join(part for part in (each if rated else "", left) if part)
+        return f" ({parts})" if parts else ""
 
 
 class Lines:
@@ -91,16 +91,16 @@ def progress_log() -> Progress:
     the round with a checkpoint, all else at once. `suspendable` then says why.
     """
     logger, lines = run_logger(), Lines()
-    told = False
+    signalled = False
 
     def progress(stage: str, done: int, total: int) -> None:
-        nonlocal told
+        nonlocal signalled
         if STOPPING.is_set():
             raise KeyboardInterrupt
-        _refuse_if_dismissed()
+        _refuse_if_ended()
         main = threading.current_thread() is threading.main_thread()
-        if not told and main and suspended():
-            told = True
+        if not signalled and main and suspended():
+            signalled = True
             signal.raise_signal(signal.SIGINT)
         for screen in SCREENS:
             screen(stage, done, total)
@@ -117,20 +117,20 @@ def progress_log() -> Progress:
     return progress
 
 
-class Dismissed(HushError):
+class FlowEnded(HushError):
     """The flow that asked a worker of a cluster for this has ended, or no longer waits for it."""
 
 
-def _refuse_if_dismissed() -> None:
+def _refuse_if_ended() -> None:
     """In a worker of a Dask cluster: end what nobody waits for. Dask cannot end a task that runs in a thread.
-    Raises Dismissed: the flow was cancelled, stopped or killed."""
+    Raises FlowEnded: the flow was cancelled, stopped or killed."""
     dask = sys.modules.get("distributed.worker")
     key = getattr(dask.thread_state, "key", None) if dask else None
     if key is None:
         return
     known = dask.get_worker().state.tasks.get(key)
     if known is None or known.state != "executing":
-        raise Dismissed("the flow that asked for this has ended; start it again, and it continues from here")
+        raise FlowEnded("the flow that asked for this has ended; start it again, and it continues from here")
 
 
 def suspended() -> bool:
@@ -158,7 +158,7 @@ def suspendable(function: Callable[P, R]) -> Callable[P, R]:
             raise
         except Exception as error:
             if is_full(error):
-                ask_once()
+                no_retries()
             raise
 
     # Prefect checks a run's parameters against it, and would look for its names of types in this module

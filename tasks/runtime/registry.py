@@ -87,8 +87,8 @@ def record_run(
                 deliver(run.info.run_id, training)
             mlflow.set_tags(dict(tags))
             mlflow.log_params(dict(params))
-            told = client.get_run(run.info.run_id).data.metrics
-            mlflow.log_metrics({name: value for name, value in metrics.items() if name not in told})
+            logged = client.get_run(run.info.run_id).data.metrics
+            mlflow.log_metrics({name: value for name, value in metrics.items() if name not in logged})
             for folder, files in folders.items():
                 log_files(folder, files)
             mlflow.log_artifacts(str(certificate_dir), "certificate")

@@ -193,7 +193,7 @@ def experiment_of(client: mlflow.MlflowClient, name: str) -> str:
     return known.experiment_id
 
 
-def is_away(error: BaseException) -> bool:
+def is_unreachable(error: BaseException) -> bool:
     """Whether a call failed because the server, or its database, did not answer; not because of what was asked."""
     import requests
     from mlflow.exceptions import MlflowException
@@ -202,8 +202,8 @@ def is_away(error: BaseException) -> bool:
     while error is not None:
         if isinstance(error, away):
             return True
-        said = isinstance(error, MlflowException) and error.error_code
-        if said in ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE"):
+        code = isinstance(error, MlflowException) and error.error_code
+        if code in ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE"):
             return bool(re.search(r"Max retries exceeded|error code 50[0234]|OperationalError", str(error)))
         error = error.__cause__ or error.__context__
     return False

@@ -191,11 +191,11 @@ def deliver(clock: Callable[[], float] = time.time) -> Delivery:
     raises nothing. Raises InputError: the address or the secret cannot be used."""
     taken, waiting = [], []
     with one_at_a_time(home(), "outbox"):
-        told = endpoint()
+        receiver = endpoint()
         for message in messages():
-            if told is None or not message.moved or message.due > clock():
+            if receiver is None or not message.moved or message.due > clock():
                 waiting.append(message.id)
-            elif (problem := _send(told, message, int(clock()))) is None:
+            elif (problem := _send(receiver, message, int(clock()))) is None:
                 message.forget()
                 taken.append(message.id)
             else:
@@ -203,30 +203,30 @@ def deliver(clock: Callable[[], float] = time.time) -> Delivery:
                 message.wait_until(clock() + pause)
                 _log.warning(
                     "the webhook at %s did not take the promotion of models:/%s/%s (%s, try %d); again in %.0f s",
-                    told.host, message.model, message.version, problem, message.tries + 1, pause,
+                    receiver.host, message.model, message.version, problem, message.tries + 1, pause,
                 )  # fmt: skip
                 waiting.append(message.id)
-                told = None if problem == SILENT else told
+                receiver = None if problem == SILENT else receiver
     return Delivery(tuple(taken), tuple(waiting))
 
 
-def _send(told: Endpoint, message: Message, timestamp: int) -> str | None:
+def _send(receiver: Endpoint, message: Message, timestamp: int) -> str | None:
     """None where it was taken; else why not, in a word without the address."""
     body = message.body()
     headers = {
         "Content-Type": "application/json",
         "webhook-id": message.id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": signature(told.secret, message.id, timestamp, body),
+        "webhook-signature": signature(receiver.secret, message.id, timestamp, body),
     }
     # "http on this machine alone": no proxy takes that off it
-    host = urlsplit(told.url).hostname
+    host = urlsplit(receiver.url).hostname
     proxies = {"no_proxy": host} if host in LOOPBACK else None
 
     def post() -> int:
         # nobody is followed elsewhere, no .netrc is read, and what is answered is not read
         with requests.post(
-            told.url, data=body, headers=headers, timeout=TIMEOUT, allow_redirects=False, stream=True,
+            receiver.url, data=body, headers=headers, timeout=TIMEOUT, allow_redirects=False, stream=True,
             auth=lambda request: request, proxies=proxies,
         ) as answer:  # fmt: skip
             return answer.status_code

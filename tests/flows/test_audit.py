@@ -288,7 +288,7 @@ def test_a_home_that_found_nothing_hides_no_refutation_of_another(refuted, tmp_p
     assert json.loads(artifact(SHARED, "audit-later.json"))["outcome"] == "not refuted"
     with pytest.raises(VerificationError, match="REFUTED"):
         verify_target(SHARED)
-    monkeypatch.setattr("tasks.audit_record.whose_releases", lambda _: ("3" * 64, "2" * 64))
+    monkeypatch.setattr("tasks.audit_record.runs_in_model", lambda _: ("3" * 64, "2" * 64))
     note_elsewhere({"2" * 64})
     assert set(refuted_runs()) == {"2" * 64}, "the run whose releases a model without rounds holds"
     forged = refuting.model_copy(update={"model_files": "4" * 64, "store": "5" * 64})

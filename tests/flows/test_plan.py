@@ -152,12 +152,12 @@ def test_it_says_what_more_runs_would_cost(job, planned):
     """T rounds in each of k runs are k·T rounds of one: in the end √k times the noise, less while rates help."""
     table = pl.read_csv(job.folder / "out" / "runs.csv")
     assert table["runs"].to_list() == [1, 7, 52, 365]
-    noise, going_on = (dict(table.select("runs", way).iter_rows()) for way in ("anew", "going_on"))
+    noise, later = (dict(table.select("runs", f"from_{way}").iter_rows()) for way in ("start", "previous"))
     frontier = pl.read_csv(job.folder / "out" / "frontier.csv").filter(pl.col("best_point"))
     assert noise[1] == frontier["noise_multiplier"].item()
     assert noise[1] < noise[7] < noise[52] < noise[365]
     assert 0.8 * (365 / 52) ** 0.5 < noise[365] / noise[52] < 1.1 * (365 / 52) ** 0.5
-    assert going_on[1] == noise[1] and all(noise[1] < going_on[runs] < noise[runs] for runs in (7, 52, 365))
+    assert later[1] == noise[1] and all(noise[1] < later[runs] < noise[runs] for runs in (7, 52, 365))
     assert "(train.start: champion): 1: " in " ".join(planned.split())
     assert "σ by the number of runs that the targets hold for: 1: " in " ".join(planned.split())
     with Image.open(job.folder / "out" / "runs.png") as picture:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from flows import registered
-from flows.registered import own_trouble
+from flows.registered import local_failure
 from hush_core.certificate import read_certificate
 from hush_core.errors import VerificationError
 
@@ -26,15 +26,15 @@ def test_too_many_open_files_are_the_machines_own_trouble_and_a_bad_file_is_not(
         error = refusal(certified[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert "Too many open files" in str(own_trouble(error))
-    assert own_trouble(refusal(tmp_path)) is None, "it is missing"
+    assert "Too many open files" in str(local_failure(error))
+    assert local_failure(refusal(tmp_path)) is None, "it is missing"
     (tmp_path / "certificate.json").write_text("No space left on device")
-    assert own_trouble(refusal(tmp_path)) is None, "its author wrote that"
+    assert local_failure(refusal(tmp_path)) is None, "its author wrote that"
 
 
 def test_a_disk_without_room_is_too(monkeypatch):
     monkeypatch.setattr(registered, "is_full", lambda error: True)
-    assert "No space left" in str(own_trouble(VerificationError(["half a file"])))
+    assert "No space left" in str(local_failure(VerificationError(["half a file"])))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def test_behind_the_nearest_version_those_are_looked_at_whose_run_is_not_counted
     )
     for name in ("check_files", "read_tables"):
         monkeypatch.setattr(registered, name, lambda *_: None)
-    monkeypatch.setattr(registered, "carried_on", compared)
+    monkeypatch.setattr(registered, "verified_against", compared)
     told = Told(
         SimpleNamespace(facts=SimpleNamespace(store="s", run="e")), {"runs.parquet": {"key": ["a", "d"]}}
     )

@@ -72,8 +72,8 @@ def test_every_plan_stands_in_the_table_and_the_lowest_mean_is_taken(job, rehear
     assert own["rounds"] == 48 / (6 + 6), "so many as the examples of the rehearsal pay for"
     done = table.filter(pl.col("state") == "done")
     best = table.filter("recommended").row(0, named=True)
-    played = done.filter(pl.col("times_played") == 3)
-    assert played.height and best["loss"] == played["loss"].min()
+    repeated = done.filter(pl.col("times_rehearsed") == 3)
+    assert repeated.height and best["loss"] == repeated["loss"].min()
     assert (table["rounds"] * (table["batch"] + table["untagged_batch"]) <= 48 * 1.5).all()
     assert (table.filter(pl.col("state") != "refused")["noise_multiplier_needed"] > 0).all()
     assert f"predicted {best['loss']:.4f} bits per byte" in " ".join(rehearsed.split())
@@ -86,11 +86,12 @@ def test_every_plan_stands_in_the_table_and_the_lowest_mean_is_taken(job, rehear
 def test_it_says_what_more_runs_would_cost_in_loss(job, rehearsed):
     """One run is the recommended point itself, as it was played first; more runs need more noise, never less."""
     table = pl.read_csv(job.folder / "out" / "rehearsal_runs.csv")
-    assert table["runs"].to_list() == [1, 7, 52, 365] and table["anew"].is_sorted()
+    assert table["runs"].to_list() == [1, 7, 52, 365] and table["from_start"].is_sorted()
     best = pl.read_csv(job.folder / "out" / "rehearsal.csv").filter("recommended").row(0, named=True)
-    assert table["loss_anew"][0] == table["loss_going_on"][0]
-    assert f"{table['loss_anew'][0]:.5f}" == best["losses"].split()[0]
-    assert (table["going_on"] <= table["anew"]).all() and table["loss_going_on"].null_count() == 0
+    assert table["loss_from_start"][0] == table["loss_from_previous"][0]
+    assert f"{table['loss_from_start'][0]:.5f}" == best["losses"].split()[0]
+    assert (table["from_previous"] <= table["from_start"]).all()
+    assert table["loss_from_previous"].null_count() == 0
     assert "predicted by the number of runs that the targets hold for: 1: " in " ".join(rehearsed.split())
     with Image.open(job.folder / "out" / "rehearsal_runs.png") as picture:
         assert picture.width == 960
@@ -139,7 +140,7 @@ def test_no_value_and_no_tagged_path_leaves_the_store(job, rehearsed):
         data = path.read_bytes()
         assert not any(value in data for value in job.values), path
     assert not any(value.decode() in rehearsed for value in job.values)
-    tables = played_tables(job)
+    tables = rehearsal_tables(job)
     assert len(tables) == 4
     for path in tables:
         texts = b"".join(pl.read_parquet(path)["text"])
@@ -147,8 +148,8 @@ def test_no_value_and_no_tagged_path_leaves_the_store(job, rehearsed):
         assert not any(value in texts for value in job.values)
 
 
-def played_tables(job):
+def rehearsal_tables(job):
     """The tables that the rounds were rehearsed with, by the records of the steps that made them."""
     records = (path.read_text() for path in (job.home / "store" / "results").rglob("*") if path.is_file())
-    hashes = {h for r in records for h in re.findall(r"played_\w+\W+sha256\W+([0-9a-f]{64})", r)}
+    hashes = {h for r in records for h in re.findall(r"rehearsal_\w+\W+sha256\W+([0-9a-f]{64})", r)}
     return [next((job.home / "store" / "objects").rglob(f"{h}.parquet")) for h in hashes]

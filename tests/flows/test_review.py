@@ -18,7 +18,7 @@ from hush_core.certificate import read_certificate, read_tables, write_certifica
 from hush_core.config import ByteGptModel
 from hush_core.errors import InputError, VerificationError
 from hush_core.history import PROFILES, RUNS, Earlier
-from tasks.champion import Champion, fetch_champion, go_on_from
+from tasks.champion import Champion, continue_from, fetch_champion
 from tasks.runtime.environment import Home
 from tasks.runtime.store import open_store
 from tasks.runtime.versions import find_version
@@ -119,7 +119,7 @@ def test_no_run_goes_on_from_a_champion_of_another_shape(certified):
     champion = Champion(uri="models:/m/1", promoted=True, files=files, run="0" * 64)
     for model, chunk_bytes in ((ByteGptModel(layers=1, width=32, heads=4), 65), (SHAPE, 66)):
         with pytest.raises(InputError, match="is not the model that the config describes"):
-            go_on_from.fn(champion, model, None, chunk_bytes, files)
+            continue_from.fn(champion, model, None, chunk_bytes, files)
 
 
 def test_the_champion_of_another_home_is_told_as_not_checked(register, monkeypatch, tmp_path):

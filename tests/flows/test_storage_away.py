@@ -58,7 +58,7 @@ STEPS = {
     "price": lambda config, extracted: price_all([point(config)], extracted, config),
     "runs": lambda config, extracted: noise_by_runs(THERE, THERE, "kl", extracted, config),
     "remedies": lambda config, extracted: remedies(point(config), extracted, config),
-    "rehearse": lambda config, extracted: rehearse.Rehearsal(config, extracted, None).price(Changes()),
+    "rehearse": lambda config, extracted: rehearse.Rehearsal(config, extracted, None).calibrate(Changes()),
 }
 
 
@@ -86,21 +86,21 @@ def test_a_rehearsal_keeps_no_refusal_of_it(monkeypatch, config, extracted):
         next=lambda trials: asked.pop() if asked else None, refuse=lambda *said: pytest.fail("it is kept")
     )
     monkeypatch.setattr(rehearse, "get_run_logger", lambda: SimpleNamespace(info=print))
-    priced = rehearse.Priced(weights=THERE, noise_multiplier=1.0, distinct=1.0, retained=1.0)
-    monkeypatch.setattr(rehearse.Rehearsal, "price", lambda *_: priced)
+    priced = rehearse.CalibratedPoint(weights=THERE, noise_multiplier=1.0, distinct=1.0, retained=1.0)
+    monkeypatch.setattr(rehearse.Rehearsal, "calibrate", lambda *_: priced)
     rehearsal = rehearse.Rehearsal(config, extracted, None)
 
     def away(*_):
         raise SharedStoreError("away")
 
-    monkeypatch.setattr(rehearse, "play_point", away)
+    monkeypatch.setattr(rehearse, "rehearse_point", away)
     monkeypatch.setattr(rehearse, "loss_of", away)
     with pytest.raises(SharedStoreError):
-        rehearsal.play_all(search, 1)
-    row = SimpleNamespace(anew=1.0, going_on=1.0, model_dump=dict)
+        rehearsal.rehearse_points(search, 1)
+    row = SimpleNamespace(from_start=1.0, from_previous=1.0, model_dump=dict)
     monkeypatch.setattr(rehearse, "noise_by_runs", lambda *_: [row])
     with pytest.raises(SharedStoreError):
-        rehearsal.play_by_runs(SimpleNamespace(point=Changes()))
+        rehearsal.loss_by_runs(SimpleNamespace(point=Changes()))
 
 
 def test_the_papers_noise_is_not_kept_as_none(prefect_harness, monkeypatch):
@@ -130,9 +130,9 @@ def test_a_comparison_names_no_rival_for_it(monkeypatch, config):
     def away(*_):
         raise SharedStoreError("away")
 
-    monkeypatch.setattr(compare, "_play", away)
+    monkeypatch.setattr(compare, "_train_rival", away)
     monkeypatch.setattr(compare, "get_run_logger", lambda: SimpleNamespace(warning=print, info=print))
     rival = Rival("hush", config)
     progress = SimpleNamespace(done=lambda failed=False: None)
     with ThreadPoolExecutor(1) as threads, pytest.raises(SharedStoreError):
-        compare._play_all(threads, [rival], 1, progress)
+        compare._train_rivals(threads, [rival], 1, progress)

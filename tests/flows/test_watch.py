@@ -158,7 +158,7 @@ def test_a_promotion_that_the_receiver_missed_is_told_by_the_watch(register, rec
     for message in webhook.messages():
         message.model_copy(update={"due": 0.0}).keep()  # the pause is over
     done = watch(models=["watched-told"])
-    assert done.told == list(receiver.taken) and not done.waiting
+    assert done.sent == list(receiver.taken) and not done.waiting
     (told,) = receiver.taken.values()
     assert told["data"]["uri"] == uri
 

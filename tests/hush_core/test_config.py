@@ -42,7 +42,7 @@ def test_paths_are_taken_from_the_files_folder_and_numbers_without_a_point_are_n
     config = load_config(path)
     assert config.repos[0].path == tmp_path / "repo"
     assert config.levels["high"] == 2e-4
-    assert config.posterior(config.secrets[0]) == 2e-4
+    assert config.target(config.secrets[0]) == 2e-4
 
 
 def test_changes_replace_the_files_values(tmp_path):

@@ -4,7 +4,7 @@ import polars as pl
 
 from hush_core.config import parse_config
 from tasks.runtime.store import open_store
-from tasks.weighing import foresee_signal
+from tasks.weighing import measure_signal
 
 NOTHING = {"redacted_secrets": 0, "left_out_secrets": 0, "left_out_examples": 0, "redacted_places": 0}
 
@@ -27,13 +27,13 @@ def test_an_entrys_text_counts_as_unlike_by_its_own_examples_alone(tmp_path):
     }
     others = pl.DataFrame({"language": ["python"]})
     frames = [store.put_frame(frame) for frame in (examples, others, edges, secrets)]
-    unlike = foresee_signal.fn(*frames, store.put_json(coverage), 10)
+    unlike = measure_signal.fn(*frames, store.put_json(coverage), 10)
     assert [unlike.by_entry[name][:2] for name in ("people", "team", "gone")] == [(2, 4), (1, 3), (3, 0)]
     assert (unlike.tagged, unlike.dropped) == (6, 5)
     assert [unlike.by_entry[name][3] for name in ("people", "team")] == [0, 0], "two other letters are there"
 
     alone = store.put_frame(examples.with_columns(language=pl.Series(["text"] * 4 + ["python"] * 6)))
-    alike = foresee_signal.fn(alone, *frames[1:], store.put_json(coverage), 10)
+    alike = measure_signal.fn(alone, *frames[1:], store.put_json(coverage), 10)
     entries = [{"id": name, "kind": "path", "globs": ["x"]} for name in ("people", "team", "more")]
     data = {"version": 1, "repos": ["."], "secrets": entries}
     facts = alike.entries(parse_config(data, where="job.yaml", folder=tmp_path))

@@ -6,7 +6,7 @@ from mlflow_server import MlflowServer
 from template import copy_tracker
 
 from tasks.runtime.environment import Home
-from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered
+from tasks.standing import any_refuted, has_known_registry, is_registered, note_answered
 
 
 @pytest.fixture(params=["own", "served"])
@@ -28,7 +28,7 @@ def registry(request, tmp_path, monkeypatch):
 @pytest.mark.few(1)
 def test_a_version_and_a_refutation_are_seen_without_mlflow(registry):
     client, take_away = registry
-    assert can_be_asked() and not is_registered("models:/job/1") and not any_refuted()
+    assert has_known_registry() and not is_registered("models:/job/1") and not any_refuted()
     client.create_registered_model("job")
     client.create_model_version("job", "s3://bucket/model")
     assert is_registered("models:/job/1") and not is_registered("models:/job/2")
@@ -44,7 +44,7 @@ def test_a_version_and_a_refutation_are_seen_without_mlflow(registry):
 
 def test_a_registry_behind_a_plugin_is_not_asked(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "databricks")
-    assert not can_be_asked()
+    assert not has_known_registry()
 
 
 def test_prefect_shows_that_a_job_was_asked_for(prefect_harness, monkeypatch):

@@ -79,7 +79,7 @@ class Axis:
 
 SHOWN = 1000
 """Secrets on the page, those that need looking at first."""
-TELLING = 20
+MOST_OTHERS = 20
 """Secrets of an audit that have no row on the page, by evidence."""
 
 
@@ -178,14 +178,14 @@ def with_audit(
     found = [_audited(row) for row in rows]
     kept = [row for row in found if row.name in shown]
     others = sorted((row for row in found if row.name not in shown), key=lambda r: -(r.evidence or 0.0))
-    by_name = {row.name: row for row in [*kept, *others[:TELLING]]}
+    by_name = {row.name: row for row in [*kept, *others[:MOST_OTHERS]]}
     return page.model_copy(update={"audit": Audited(document=document, rows=by_name, told=len(found))})
 
 
 def _audited(row: Mapping[str, Any]) -> AuditedRow:
-    told = [row[name] for name in ("written_evidence", "ranked_evidence") if row[name] is not None]
+    evidence = [row[name] for name in ("written_evidence", "ranked_evidence") if row[name] is not None]
     return AuditedRow(
-        evidence=max(told, default=None),
+        evidence=max(evidence, default=None),
         **{name: row[name] for name in AuditedRow.model_fields if name != "evidence"},
     )
 
@@ -211,8 +211,8 @@ def verdict(page: PageDocument) -> tuple[Literal["bad", "warn", "good"], str, st
             "No secret that was found was trained on: values are redacted, other text with one is left out."
         )
     if report.warnings:
-        told = counted(len(report.warnings), "warning")
-        return "warn", "Certified, with warnings", f"{kept} {told} to read first."
+        warnings = counted(len(report.warnings), "warning")
+        return "warn", "Certified, with warnings", f"{kept} {warnings} to read first."
     return "good", "Certified", kept
 
 

@@ -1,6 +1,6 @@
 """Rounds that are not sampled: who takes part in which, by a public cycle, and how their noise is correlated.
 
-cycle = plan_cycle(edges, drawn, expected_batch=200, n_secrets=m, priors=p, posteriors=r, rounds=500)
+cycle = plan_cycle(edges, drawn, expected_batch=200, n_secrets=m, priors=p, targets=r, rounds=500)
 cycle.groups, cycle.period, cycle.strategy.bands
 """
 
@@ -122,13 +122,13 @@ def plan_cycle(
     expected_batch: int,
     rounds: int,
     priors: ArrayLike,
-    posteriors: ArrayLike,
+    targets: ArrayLike,
     bands: int | None = None,
 ) -> tuple[Cycle, float]:
     """The cycle of batches of at most `expected_batch` items, and the least σ for which every target is met.
 
     Args:
-        drawn: (n,) bool. priors, posteriors: (m,) by secret_id. bands: of the strategy; None: of 1, 2, 4, …, up to
+        drawn: (n,) bool. priors, targets: (m,) by secret_id. bands: of the strategy; None: of 1, 2, 4, …, up to
             64 and the number of groups, those with the least mean error at that σ.
 
     Raises:
@@ -147,7 +147,7 @@ def plan_cycle(
     best: tuple[float, Strategy, float] | None = None
     for number in tried:
         strategy = banded_strategy(rounds, number)
-        sigma = smallest_noise_multiplier(priors, posteriors, sensitivities(strategy, counts, rounds))
+        sigma = smallest_noise_multiplier(priors, targets, sensitivities(strategy, counts, rounds))
         error = sigma * strategy.mean_error(rounds)
         if best is None or error < best[0]:
             best = (error, strategy, sigma)

@@ -103,18 +103,18 @@ def gaussian_posteriors(priors: ArrayLike, shift: ArrayLike) -> np.ndarray:
     return np.where(s == 0, p, np.minimum(np.maximum(value, p) * (1 + ROUND_OFF), 1.0))
 
 
-def smallest_noise_multiplier(priors: ArrayLike, posteriors: ArrayLike, sensitivity: ArrayLike) -> float:
+def smallest_noise_multiplier(priors: ArrayLike, targets: ArrayLike, sensitivity: ArrayLike) -> float:
     """The least σ for which every `gaussian_posteriors(p, s/σ)` is at most its target, in closed form.
 
     Raises:
         InputError: a target that is not above its prior.
     """
-    p, r, s = (np.asarray(each, np.float64) for each in (priors, posteriors, sensitivity))
+    p, r, s = (np.asarray(each, np.float64) for each in (priors, targets, sensitivity))
     if not np.all((p >= LEAST_PRIOR) & (p < r) & (r < 1)):
         raise InputError(
-            "posterior", "is not above the prior, or one of them is out of range", "raise the target"
+            "target", "is not above the prior, or one of them is out of range", "raise the target"
         )
     room = ndtri(r * (1 - 4 * ROUND_OFF)) - ndtri(p)
     if not np.all(room > 0):
-        raise InputError("posterior", "is too near the prior to be distinguished from it", "raise the target")
+        raise InputError("target", "is too near the prior to be distinguished from it", "raise the target")
     return float(np.max(s / room, initial=0.0)) * (1 + ROUND_OFF)

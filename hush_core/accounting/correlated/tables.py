@@ -24,7 +24,7 @@ def cycle_bounds(
     """
     counts = participations(cycle.groups, edges, period=cycle.period, n_secrets=secrets.height)
     moved = sensitivities(cycle.strategy, counts, rounds)
-    prior, posterior = secrets["prior"].to_numpy(), secrets["posterior"].to_numpy()
+    prior, target = secrets["prior"].to_numpy(), secrets["posterior"].to_numpy()
     bound = gaussian_posteriors(prior, moved / noise_multiplier)
     lower = _lower(prior, moved / noise_multiplier)
     none = pl.lit(None)
@@ -44,7 +44,7 @@ def cycle_bounds(
         dominating_examples=none.cast(pl.UInt32),
         dominating_rate=none.cast(pl.Float64),
         dominating_prior=none.cast(pl.Float64),
-        noise_needed=pl.Series(moved / (ndtri(posterior) - ndtri(prior))),
+        noise_needed=pl.Series(moved / (ndtri(target) - ndtri(prior))),
     )
 
 

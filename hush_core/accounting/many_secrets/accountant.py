@@ -41,7 +41,7 @@ class Dominating:
         ]
 
 
-Heirs = tuple[np.ndarray, Dominating, PosteriorCurve]
+Dominated = tuple[np.ndarray, Dominating, PosteriorCurve]
 """Secrets, what dominates them, and its bound: one point a secret, at its prior or above."""
 
 
@@ -77,7 +77,7 @@ class Accountant(ABC):
         self.dominating: list[Dominating] = []
 
     @abstractmethod
-    def are_few(self, drawn: np.ndarray) -> bool:
+    def all_by_own_rates(self, drawn: np.ndarray) -> bool:
         """Whether every secret that a run draws is bounded by its own rates."""
 
     @abstractmethod
@@ -85,11 +85,11 @@ class Accountant(ABC):
         """Bounds for all that are drawn, some loose."""
 
     @abstractmethod
-    def left_for_own(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
+    def tighten(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
         """Tighter bounds for those near their target; returns whom the own rates are to bound, as `alike` does."""
 
     @abstractmethod
-    def heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
+    def dominated(self, secrets: np.ndarray, looseness: float) -> Iterator[Dominated]:
         """What dominates these secrets; not all need be among them."""
 
     def name(self, secret: int) -> str:
@@ -118,20 +118,20 @@ class Accountant(ABC):
         never = np.setdiff1d(np.arange(len(self.priors)), drawn)
         self.bound[never] = self.lower[never] = self.priors[never]
         self.method[never] = "blow_up" if self.asked == "best" else self.asked
-        if self.are_few(drawn):
+        if self.all_by_own_rates(drawn):
             left = self.alike(drawn)
         else:
             self.inherit_first(drawn)
             ratio = self.ratio(drawn)
             near = drawn[(ratio > 1) & ((ratio <= self.beyond) | np.isinf(ratio))]
-            left = self.left_for_own(near, drawn)
+            left = self.tighten(near, drawn)
         self.by_own_rates(left)
 
     def inherit(self, secrets: np.ndarray, looseness: float) -> np.ndarray:
         """Take what dominating histories prove where that is better. Returns the secrets without such a history."""
         alone = np.zeros(len(self.priors), dtype=bool)
         alone[secrets] = True
-        for members, dominating, curve in self.heirs(secrets, looseness) if len(secrets) else ():
+        for members, dominating, curve in self.dominated(secrets, looseness) if len(secrets) else ():
             alone[members] = False
             better = curve.values < self.bound[members]
             self._take(members[better], curve.at_places(better), len(self.dominating))

@@ -69,7 +69,7 @@ def calibrate(
     """
     search = SearchOfOneRun(_profiles(edges, rates, secrets, rounds), rounds, method, progress, OWN)
     sigma, least, found = search.certified()
-    of, targets = search.profiles.of_secret, search.profiles.posterior
+    of, targets = search.profiles.of_secret, search.profiles.target
     # a profile's need is that of its most demanding secret
     needed = np.where(secrets["posterior"].to_numpy() != targets[of], np.nan, search.needed[of])
     return Calibration(sigma, least * (1 - 2 * PRECISION), found.table(secrets, needed))

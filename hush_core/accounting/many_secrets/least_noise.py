@@ -112,12 +112,12 @@ class SearchOfOneRun(_Search):
         self.searches = len(profiles) if self.are_few else _SEARCHES
         mean = profiles.mean
         self.needed, self.drawn = np.where(mean == 0, 0.0, np.nan), np.flatnonzero(mean > 0)
-        target = profiles.prior[self.drawn], profiles.posterior[self.drawn]
+        target = profiles.prior[self.drawn], profiles.target[self.drawn]
         self.guess = gaussian_noise(mean[self.drawn], rounds, *target)
         self.known: dict[float, tuple[np.ndarray, np.ndarray]] = {}
 
     def need(self, secret: int, known: float) -> float:
-        target = [float(self.profiles.prior[secret]), float(self.profiles.posterior[secret])]
+        target = [float(self.profiles.prior[secret]), float(self.profiles.target[secret])]
         try:
             self.needed[secret] = smallest_noise(
                 self.profiles.participation(secret), rounds=self.rounds, prior=target[0], posterior=target[1],

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, PosteriorCurve, curve_of_runs
-from hush_core.accounting.many_secrets.accountant import Accountant, Heirs
+from hush_core.accounting.many_secrets.accountant import Accountant, Dominated
 from hush_core.accounting.many_secrets.dominance import on_grid_of_priors
 from hush_core.accounting.many_secrets.groups import Cases, batches, dominating, grouped, growth, log_bound
 from hush_core.accounting.many_secrets.history import History
@@ -79,7 +79,7 @@ class ManyRuns(Accountant):
 
     beyond = 2.0
 
-    def are_few(self, drawn: np.ndarray) -> bool:
+    def all_by_own_rates(self, drawn: np.ndarray) -> bool:
         return len(self.alike(drawn)) <= OWN
 
     def inherit_first(self, drawn: np.ndarray) -> None:
@@ -89,7 +89,7 @@ class ManyRuns(Accountant):
         for which, looseness in zip((drawn[~far], drawn[far]), _FIRST, strict=True):
             self.inherit(which, looseness)
 
-    def left_for_own(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
+    def tighten(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
         self.inherit(near, _FINER)
         ratio = self.ratio(near)
         order = np.argsort(ratio, kind="stable")
@@ -98,7 +98,7 @@ class ManyRuns(Accountant):
         alike = self.alike(np.concatenate([close, refused]))
         return alike if len(refused) else alike[:OWN]
 
-    def heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
+    def dominated(self, secrets: np.ndarray, looseness: float) -> Iterator[Dominated]:
         """Groups of these secrets, each with the bound of what dominates it; one that is refused gives nothing."""
         raised = on_grid_of_priors(self.priors, _PRIORS_STEP, upwards=True)
         cases = Cases(self.history, secrets, raised[secrets])

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod
-from hush_core.accounting.many_secrets.accountant import Accountant, Dominating, Heirs
+from hush_core.accounting.many_secrets.accountant import Accountant, Dominated, Dominating
 from hush_core.accounting.many_secrets.dominance import (
     binomials,
     dominating_binomials,
@@ -89,7 +89,7 @@ class OneRun(Accountant):
     ) -> None:
         self.profiles = profiles
         history = History.of_run(sigma, rounds, np.arange(len(profiles)), profiles)
-        super().__init__(history, profiles.prior, profiles.posterior, method, progress)
+        super().__init__(history, profiles.prior, profiles.target, method, progress)
 
     def name(self, secret: int) -> str:
         return self.profiles.label(secret)
@@ -97,13 +97,13 @@ class OneRun(Accountant):
     def alike(self, secrets: np.ndarray) -> list[np.ndarray]:
         return self.profiles.equal(secrets)
 
-    def are_few(self, drawn: np.ndarray) -> bool:
+    def all_by_own_rates(self, drawn: np.ndarray) -> bool:
         return len(drawn) <= OWN
 
     def inherit_first(self, drawn: np.ndarray) -> None:
         self.inherit(self.inherit(drawn, _GRID), _COARSER)
 
-    def left_for_own(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
+    def tighten(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
         alone = self.inherit(near, _FINER)
         near = self.missing(near)
         # without a dominating profile near by on the finest grid, a coarser one's bound says little
@@ -115,15 +115,16 @@ class OneRun(Accountant):
 
     def certify(self) -> None:
         super().certify()
-        heirs = np.flatnonzero(self.group >= 0)
+        inherited = np.flatnonzero(self.group >= 0)
         if self.asked in ("best", "blow_up"):
-            self.lower[heirs] = lower_bounds(
-                self.profiles.hazard[heirs], self.profiles.largest_rate[heirs], self.priors[heirs], ratio=_LOWER,
+            self.lower[inherited] = lower_bounds(
+                self.profiles.hazard[inherited], self.profiles.largest_rate[inherited], self.priors[inherited],
+                ratio=_LOWER,
                 noise_multiplier=self.history.noise_multiplier[0], rounds=self.history.rounds[0],
                 method=self.asked, progress=self.progress,
             )  # fmt: skip
 
-    def heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
+    def dominated(self, secrets: np.ndarray, looseness: float) -> Iterator[Dominated]:
         """Of binomials on a grid of step `looseness`; one that is refused gives nothing."""
         own, profiles = secrets, self.profiles
         shapes = dominating_binomials(

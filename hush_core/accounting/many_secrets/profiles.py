@@ -17,13 +17,13 @@ class Profiles(Laws):
     """Distinct profiles, in the order of their first secret; laws of K repeat where only the priors differ.
 
     Attributes:
-        prior: p. posterior: the least target among the profile's secrets.
+        prior: p. target: the least target among the profile's secrets.
         of_secret: (secrets,) each secret's profile. first_secret: one secret of each profile, to name it.
         names: (secrets,) what to call a secret in an error.
     """
 
     prior: np.ndarray
-    posterior: np.ndarray
+    target: np.ndarray
     of_secret: np.ndarray
     first_secret: np.ndarray
     names: pl.Series
@@ -51,10 +51,10 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
     """
     rates = np.asarray(rates, dtype=np.float64)
     names = secrets["name"] if "name" in secrets.columns else secrets["secret_id"].cast(pl.String)
-    prior, posterior = (secrets[c].to_numpy().astype(np.float64) for c in ("prior", "posterior"))
+    prior, target = (secrets[c].to_numpy().astype(np.float64) for c in ("prior", "posterior"))
     _check_graph(edges, rates, secrets, names)
-    for index in np.flatnonzero(~((prior > 0) & (prior < posterior) & (posterior < 1)))[:1]:
-        check_target(f"secret {names[int(index)]}", float(prior[index]), float(posterior[index]))
+    for index in np.flatnonzero(~((prior > 0) & (prior < target) & (target < 1)))[:1]:
+        check_target(f"secret {names[int(index)]}", float(prior[index]), float(target[index]))
 
     secret, ids = edges["secret_id"].to_numpy(), edges["example_id"].to_numpy()
     rate = rates[ids]
@@ -75,7 +75,7 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
     own = [rate[starts[i] : starts[i + 1]] for i in first_secret]
     sizes = np.concatenate([[0], np.cumsum([len(r) for r in own], dtype=np.int64)])
     least = np.full(len(groups), np.inf)
-    np.minimum.at(least, of_secret, posterior)
+    np.minimum.at(least, of_secret, target)
     kept = np.concatenate(own) if own else np.empty(0)
     return Profiles(
         kept, np.ones(len(kept), np.int64), sizes, prior[first_secret], least, of_secret, first_secret, names

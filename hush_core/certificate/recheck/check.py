@@ -26,7 +26,7 @@ AGREEMENT = 1e-4
 """Relative: the second route may lie this much above a stated bound, its own accuracy included."""
 BY_OWN, BY_BINOMIAL, NOT_SURE = "own rates", "a binomial that dominates", "not accurate enough"
 _ROUND_OFF = 1e-9
-_TOLD = 64
+_REPORT_EVERY = 64
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def recheck_bounds(
             continue
         if key in done or not inherited or len(done) < OWN_PROFILES:
             if key not in done:
-                if not len(done) % _TOLD:
+                if not len(done) % _REPORT_EVERY:
                     progress("second route", place, len(order))
                 done[key] = _bound([own.drawn(j, mechanism)], row["prior"])
             second, route = done[key], BY_OWN
@@ -155,7 +155,7 @@ def recheck_curves(
             failures.append(f"curve {number}: is of secrets with different rates")
         if examples is not None and not all(own.dominated(j, examples, rate) for j in members):
             failures.append(f"curve {number}: its binomial does not dominate the rates of its secrets")
-        if not done % _TOLD:
+        if not done % _REPORT_EVERY:
             progress("second route of the curves", done, total)
         drawn = (
             own.drawn(int(members[0]), mechanism)
@@ -221,7 +221,7 @@ def recheck_all_runs(
         if key not in done:
             if len(done) >= OWN_PROFILES:
                 continue
-            if not len(done) % _TOLD:
+            if not len(done) % _REPORT_EVERY:
                 progress("second route of all runs", len(done), most)
             earlier = [_binomial(*shape, SampledRun(*run)) for *shape, run in before[secret]]
             done[key] = _bound([own.drawn(secret, mechanism), *earlier], row["prior"])

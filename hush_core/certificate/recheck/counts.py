@@ -62,8 +62,8 @@ def count_law(rates: np.ndarray, times: np.ndarray, *, cut: float) -> Counts:
     total = math.fsum(law)
     if not 1 - 1e-8 < total < 1 + 1e-8:
         raise NotConfirmed("the law of the count does not sum to 1")
-    heard = np.flatnonzero(law > cut * 1e-3 / len(law))
-    first, last = heard[0], heard[-1] + 1
+    significant = np.flatnonzero(law > cut * 1e-3 / len(law))
+    first, last = significant[0], significant[-1] + 1
     kept = law[first:last]
     return Counts(sure + int(first), kept / math.fsum(kept), 1.01 * cut)
 

@@ -23,7 +23,7 @@ from hush_core.certificate.recheck.check import (
 )
 
 _GOLDEN = 0.6180339887498949
-_TOLD = 64
+_REPORT_EVERY = 64
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def recheck_cycle(
         if key not in done:
             if len(done) >= OWN_PROFILES:
                 continue
-            if not len(done) % _TOLD:
+            if not len(done) % _REPORT_EVERY:
                 progress("second route", place, len(rows))
             done[key] = _posterior(row["prior"], key[0] / run.noise_multiplier)
         found.second[j], found.route[j] = done[key], BY_OWN

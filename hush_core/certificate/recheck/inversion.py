@@ -9,7 +9,7 @@ several runs with laws of their own), for every c > 0
 c is the saddle point (the tilt), so the integrand is as large as the result and its error relative to it. Every t
 gives a bound; the least is at Q(S > t) = p, where the derivative vanishes, so that t need not be exact.
 
-Where a round seldom holds any example, S has a lump at its least value s₀ (nothing drawn), and M(c + iω) does
+Where a round seldom holds any example, S has an atom at its least value s₀ (nothing drawn), and M(c + iω) does
 not decay. The integrand is then multiplied by a flat-topped filter; in t this is smoothing on a scale far below
 t − s₀, to which all below s₀ and all that is smooth at t are blind. Two filters must agree.
 """
@@ -71,20 +71,20 @@ Drawn = tuple[np.ndarray, np.ndarray, float, int]
 
 def posterior_of_runs(runs: Sequence[Drawn], *, prior: float) -> Rechecked:
     """B(p) of the product of the runs' pairs, each to the power of its rounds; errors as of `posterior`."""
-    heard = []
+    drawing = []
     for rates, times, sigma, rounds in runs:
         own = (rates > 0) & (times > 0)
         if own.any():
-            heard.append((rates[own], times[own], sigma, rounds))
-    if not heard:
+            drawing.append((rates[own], times[own], sigma, rounds))
+    if not drawing:
         return Rechecked(prior, 0.0)
-    means = [(float(rates @ times), sigma, rounds) for rates, times, sigma, rounds in heard]
+    means = [(float(rates @ times), sigma, rounds) for rates, times, sigma, rounds in drawing]
     short = shortfall_from_one(means, prior)
     if short <= ACCURACY:
         return Rechecked(1.0, short)
-    cut = CUT * prior / sum(run[-1] for run in heard)
+    cut = CUT * prior / sum(run[-1] for run in drawing)
     parts, left_out = [], 0.0
-    for rates, times, sigma, rounds in heard:
+    for rates, times, sigma, rounds in drawing:
         counts = count_law(rates, times, cut=cut)
         parts.append((RoundLoss(counts, sigma), rounds))
         left_out += rounds * counts.cut
@@ -185,7 +185,7 @@ class _Line:
         self.tilt = max(tilt, 0.5 / spread)
         self.tables = [(one.table(self.tilt), rounds) for one, rounds in inversion.parts]
         self.size = sum(rounds * table.log_total for table, rounds in self.tables)
-        self.lumps: list[tuple[float, float]] | None = None
+        self.atoms: list[tuple[float, float]] | None = None
         distance = t - inversion.bottom
         if not distance > 0:
             raise NotConfirmed("the threshold is below every loss")
@@ -197,9 +197,9 @@ class _Line:
             return
         width = min(1.0, distance / 4)
         pairs = zip(self.tables, inversion.parts, strict=True)
-        self.lumps = [table.lump(one.least, width) for (table, _), (one, _) in pairs]
-        pairs = zip(self.tables, self.lumps, strict=True)
-        self.size = sum(rounds * lump[0] for (_, rounds), lump in pairs)
+        self.atoms = [table.atom(one.least, width) for (table, _), (one, _) in pairs]
+        pairs = zip(self.tables, self.atoms, strict=True)
+        self.size = sum(rounds * atom[0] for (_, rounds), atom in pairs)
         for _ in range(_WIDENINGS):
             self.filter = self.end / math.sqrt(_FLAT)
             self._integrate(self.end, t)
@@ -234,24 +234,24 @@ class _Line:
         """Where |M| has fallen to e^{−34} of its value at the tilt."""
         probe = 2.0 ** np.arange(0, 60) / spread / 4
         size = sum(rounds * table.log_moment(probe).real for table, rounds in self.tables)
-        loud = np.flatnonzero(size > -34)
-        return float(probe[min(loud[-1] + 1, len(probe) - 1)] if len(loud) else probe[0])
+        significant = np.flatnonzero(size > -34)
+        return float(probe[min(significant[-1] + 1, len(probe) - 1)] if len(significant) else probe[0])
 
     def _frequencies(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return (right + left)[:, None] / 2 + (right - left)[:, None] / 2 * _NODES
 
     def _powers(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """M, less the lump of no draw in any round, relative to e^{size}: (panels, nodes)."""
+        """M, less the atom of no draw in any round, relative to e^{size}: (panels, nodes)."""
         shape = (len(left), len(_NODES))
         frequency = self._frequencies(left, right).ravel()
-        if self.lumps is None:
+        if self.atoms is None:
             # any branch: rounds are whole
             return np.exp(sum(rounds * table.log_moment(frequency) for table, rounds in self.tables)).reshape(
                 shape
             )
-        pairs = list(zip(self.tables, self.lumps, strict=True))
-        beyond = np.expm1(sum(rounds * table.log_beyond(frequency, *lump) for (table, rounds), lump in pairs))
-        least = sum(rounds * lump[1] for (_, rounds), lump in pairs)
+        pairs = list(zip(self.tables, self.atoms, strict=True))
+        beyond = np.expm1(sum(rounds * table.log_beyond(frequency, *atom) for (table, rounds), atom in pairs))
+        least = sum(rounds * atom[1] for (_, rounds), atom in pairs)
         return (beyond * np.exp(1j * frequency * least)).reshape(shape)
 
     def _values(self, t: float, scale: float) -> tuple[np.ndarray, np.ndarray]:

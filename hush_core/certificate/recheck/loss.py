@@ -97,9 +97,9 @@ class RoundLoss:
             raise NotConfirmed("the loss needs too fine a table")
         coarse = np.linspace(low, end, size)
         height = -((coarse / self.sigma) ** 2) / 2 + (1 + tilt) * self.loss(coarse)
-        heard = coarse[height > height.max() - _EXPONENT - 4]
+        significant = coarse[height > height.max() - _EXPONENT - 4]
         width = coarse[1] - coarse[0]
-        return min(heard[0], -9 * self.sigma) - width, heard[-1] + width
+        return min(significant[0], -9 * self.sigma) - width, significant[-1] + width
 
 
 class MomentTable:
@@ -119,7 +119,7 @@ class MomentTable:
         with np.errstate(divide="ignore"):
             return np.log(self._means(_exp, frequency, self.loss, self.mass.sum()))
 
-    def lump(self, least: float, width: float) -> tuple[float, float]:
+    def atom(self, least: float, width: float) -> tuple[float, float]:
         """(log of the tilted mass, mean) of the losses within `width` of the least one."""
         near = np.abs(self.loss - least) <= width
         total = self.mass[near].sum().real
@@ -128,7 +128,7 @@ class MomentTable:
         return math.log(total) + self.top, float((self.mass[near] @ self.loss[near]).real / total)
 
     def log_beyond(self, frequency: np.ndarray, log_mass: float, mean: float) -> np.ndarray:
-        """log of M(tilt + iω) over that of the lump, e^{log_mass + iω·mean}; accurate where it is near 0."""
+        """log of M(tilt + iω) over that of the atom, e^{log_mass + iω·mean}; accurate where it is near 0."""
         size = math.exp(log_mass - self.top)
         rest = self.mass.sum().real / size - 1  # the other losses' masses
         return np.log1p(self._means(_expm1, frequency, self.loss - mean, size) + rest)

@@ -72,8 +72,8 @@ class Rows:
         Raises:
             InputError: a value of the wrong type, an id that is missing or not unique; names place and column.
         """
-        said = self._said(place, row)
-        if said is None:
+        chat = self._conversation(place, row)
+        if chat is None:
             self.skipped["null_text"] += 1
             return None
         unit = None
@@ -96,13 +96,13 @@ class Rows:
             self.skipped["undecodable"] += 1
             return None
         document = admit(
-            printable_path(whole[0]), said.text, unit, self.max_bytes, self.skipped, said.completions
+            printable_path(whole[0]), chat.text, unit, self.max_bytes, self.skipped, chat.completions
         )
         if document is not None and self.columns.id is not None:
             self._only_once(place, whole[0])
         return document
 
-    def _said(self, place: str, row: dict[str, object]) -> Conversation | None:
+    def _conversation(self, place: str, row: dict[str, object]) -> Conversation | None:
         """The row's text; None where it has none."""
         columns = self.columns
         if columns.chat_template is not None:

@@ -126,8 +126,8 @@ def _check(place: str, before: str, after: str, turns: Sequence[Turn]) -> None:
 
 
 def _plain(turns: Sequence[Turn], answer: bool) -> str:
-    said = "".join(f"{turn.role}:\n{turn.content}\n\n" for turn in turns)
-    return said + f"{ASSISTANT}:\n" * answer
+    text = "".join(f"{turn.role}:\n{turn.content}\n\n" for turn in turns)
+    return text + f"{ASSISTANT}:\n" * answer
 
 
 def _by_jinja(place: str, template: str) -> Callable[[Sequence[Turn], bool], str]:

@@ -20,7 +20,7 @@ from hush_core.corpus.git.history_log import FILE
 from hush_core.corpus.git.process import parted
 from hush_core.progress import Progress
 
-_TELLING = re.compile(rb"[A-Za-z0-9\x80-\xff]")
+_LETTER_OR_DIGIT = re.compile(rb"[A-Za-z0-9\x80-\xff]")
 _BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
 
@@ -34,7 +34,7 @@ def added_lines(
     diff to each parent adds it, or takes it for a line of another path; in that case all of the file is added here.
     """
     log = history.log
-    asked, untold = _askable(view, history, commits, max_bytes)
+    asked, unreadable = _readable_commits(view, history, commits, max_bytes)
     lines: set[int] = set()
     if asked:
         limit, commits_asked = f"core.bigFileThreshold={max_bytes}", (log.commit[c] + b"\n" for c in asked)
@@ -42,14 +42,14 @@ def added_lines(
         seen = count()
         for after, added in _hunks(pieces, lambda: progress("history", next(seen), len(asked))):
             if added is None:
-                untold.add(after)
+                unreadable.add(after)
             else:
-                lines.update(line_hash(line) for line in added.splitlines() if tells(line))
+                lines.update(line_hash(line) for line in added.splitlines() if has_text(line))
         progress("history", len(asked), len(asked))
-    return lines, untold
+    return lines, unreadable
 
 
-def _askable(
+def _readable_commits(
     view: CleanView, history: GitHistory, commits: np.ndarray, max_bytes: int
 ) -> tuple[list[int], set[bytes]]:
     """The commits to read, and the blobs too large for that, with all changes of merges of such blobs: git would
@@ -64,8 +64,8 @@ def _askable(
         return asked.tolist(), set()
     merges = set(view.run("rev-list", "--min-parents=2", view.commit, "--").split())
     heavy = {c for c in log.change_commit[chosen[large]].tolist() if log.commit[c] in merges}
-    untold = log.change_blob[chosen[large | np.isin(log.change_commit[chosen], list(heavy))]]
-    return [c for c in asked.tolist() if c not in heavy], {log.blobs[b] for b in untold.tolist()}
+    unreadable = log.change_blob[chosen[large | np.isin(log.change_commit[chosen], list(heavy))]]
+    return [c for c in asked.tolist() if c not in heavy], {log.blobs[b] for b in unreadable.tolist()}
 
 
 _DIFF = (
@@ -115,14 +115,14 @@ def line_spans(content: bytes, lines: set[int]) -> Iterator[tuple[int, int]]:
 
 
 def numbered_spans(content: bytes, lines: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Byte ranges of the telling lines with these numbers (from 1, ended by a line feed as git counts them)."""
+    """Byte ranges of the lines with text among these numbers (from 1, ended by a line feed as git counts them)."""
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) == 10) + 1
     ends = np.append(ends, len(content)) if not len(ends) or ends[-1] < len(content) else ends
     starts = np.concatenate([[0], ends[:-1]])
     for line in np.unique(lines).tolist():
         if 0 < line <= len(ends):
             start, end = int(starts[line - 1]), int(ends[line - 1])
-            if tells(content[start:end]):
+            if has_text(content[start:end]):
                 yield start, end
 
 
@@ -152,6 +152,6 @@ def line_hash(line: bytes) -> int:
     return hash(line.strip())
 
 
-def tells(line: bytes) -> bool:
+def has_text(line: bytes) -> bool:
     """Whether a line has a letter or a digit."""
-    return _TELLING.search(line) is not None
+    return _LETTER_OR_DIGIT.search(line) is not None

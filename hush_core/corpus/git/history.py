@@ -62,37 +62,37 @@ class GitHistory:
         """
         log = self.log
         changed = self.commits_of(emails)[log.change_commit]
-        touched = self._with_kin(log.change_path[changed], moves)
+        touched = self._with_tied(log.change_path[changed], moves)
         left = log.change_blob[changed]
         return self.named(touched), {log.blobs[b] for b in set(left[left >= 0].tolist())} - EMPTY
 
-    def standing(self, blobs: set[bytes], moves: Moves | None = None) -> set[bytes]:
+    def paths_of_blobs(self, blobs: set[bytes], moves: Moves | None = None) -> set[bytes]:
         """The paths that ever held one of the blobs, and those that are tied to such a path."""
         log = self.log
         numbers = np.array([b in blobs for b in log.blobs] + [False])
-        return self.named(self._with_kin(log.change_path[numbers[log.change_blob]], moves))
+        return self.named(self._with_tied(log.change_path[numbers[log.change_blob]], moves))
 
-    def _with_kin(self, paths: np.ndarray, moves: Moves | None) -> np.ndarray:
+    def _with_tied(self, paths: np.ndarray, moves: Moves | None) -> np.ndarray:
         """A mask over the paths: these, and all that are tied to one of them."""
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import breadth_first_order
 
-        n = int(self._kin.max(initial=-1)) + 1
-        begin = np.unique(self._kin[paths])
-        taken, given = (self._kin[ends] for ends in moves) if moves is not None else (begin[:0], begin[:0])
+        n = int(self._tied.max(initial=-1)) + 1
+        begin = np.unique(self._tied[paths])
+        taken, given = (self._tied[ends] for ends in moves) if moves is not None else (begin[:0], begin[:0])
         rows = np.concatenate([np.full(len(begin), n), taken])
         columns = np.concatenate([begin, given])
         graph = coo_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(n + 1, n + 1))
-        kin = np.zeros(n + 1, dtype=bool)
-        kin[breadth_first_order(graph.tocsr(), n, directed=True, return_predecessors=False)] = True
-        return kin[self._kin]
+        reached = np.zeros(n + 1, dtype=bool)
+        reached[breadth_first_order(graph.tocsr(), n, directed=True, return_predecessors=False)] = True
+        return reached[self._tied]
 
     def named(self, mask: np.ndarray) -> set[bytes]:
         """The paths of a mask over the log's paths."""
         return {self.log.paths[p] for p in np.flatnonzero(mask).tolist()}
 
     @cached_property
-    def _kin(self) -> np.ndarray:
+    def _tied(self) -> np.ndarray:
         """A number by path, equal for paths that are tied through equal contents (never through the empty)."""
         from scipy.sparse import coo_matrix  # a third of a second, which only who asks for people needs
         from scipy.sparse.csgraph import connected_components

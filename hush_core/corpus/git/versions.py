@@ -87,8 +87,8 @@ def _ages(view: CleanView, history: GitHistory) -> np.ndarray:
 
     Git's order depends on dates and parents alone, and not on how much of the log was kept from an earlier run.
     """
-    told = view.run("rev-list", view.commit).split()
-    place = {commit: len(told) - n for n, commit in enumerate(told)}
+    newest_first = view.run("rev-list", view.commit).split()
+    place = {commit: len(newest_first) - n for n, commit in enumerate(newest_first)}
     return np.array([place[commit] for commit in history.log.commit], dtype=np.int64)
 
 

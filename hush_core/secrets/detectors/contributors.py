@@ -59,7 +59,9 @@ def detect(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) 
         yield Finding(files=work.files)
     elif entry.attribute == "commit":
         spans = (Span(blob, *span) for blob, span in _added_spans(corpus, work))
-        yield Finding(files=work.untold, blobs=work.versions, spans=spans, decided=corpus.blob[work.files])
+        yield Finding(
+            files=work.unattributed, blobs=work.versions, spans=spans, decided=corpus.blob[work.files]
+        )
     else:
         yield _by_blame(corpus, entry, work, context)
 
@@ -71,7 +73,7 @@ class _Work:
 
     files: np.ndarray
     lines: set[int]
-    untold: np.ndarray
+    unattributed: np.ndarray
     versions: list[int]
 
 
@@ -79,7 +81,7 @@ def _work_of(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext
     lines: set[int] = set()
     blobs: set[bytes] = set()
     versions: set[bytes] = set()
-    files, untold = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    files, unattributed = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for t in corpus.repositories:
         history = _history(corpus, t)
         with corpus.view(t) as view:
@@ -88,15 +90,15 @@ def _work_of(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext
             added, large = added_lines(view, history, commits, corpus.max_file_bytes, context.progress)
         paths, made = history.touched(entry.emails, moved)
         files.append(corpus.files_named(paths, t))
-        untold.append(corpus.files_named(history.standing(large, moved), t))
+        unattributed.append(corpus.files_named(history.paths_of_blobs(large, moved), t))
         context.counts["versions_too_large_to_attribute"] += len(large)
         lines |= added
         blobs |= made
         if corpus.trees[t].mode == "history":
             versions |= made
-    files += [corpus.files_holding(blobs), *untold, _files_with(corpus, lines, context)]
+    files += [corpus.files_holding(blobs), *unattributed, _files_with(corpus, lines, context)]
     read = [n for b in versions if (n := corpus.contents.number(b)) is not None]
-    return _Work(np.unique(np.concatenate(files)), lines, np.unique(np.concatenate(untold)), read)
+    return _Work(np.unique(np.concatenate(files)), lines, np.unique(np.concatenate(unattributed)), read)
 
 
 def _history(corpus: Corpus, tree: int) -> GitHistory:

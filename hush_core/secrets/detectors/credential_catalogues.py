@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from hush_core import linear
 from hush_core.secrets.detectors.credential_randomness import looks_made
-from hush_core.secrets.detectors.credential_words import tells, words
+from hush_core.secrets.detectors.credential_words import is_keyword, words
 
 _LETTERS = rb"(?:[A-Z]?[a-z\x80-\xff]+|[A-Z\x80-\xff]+)"
 _PART = rb"(?:[(\"']|\xc2[\xa1\xbf])?" + _LETTERS + rb"(?:[-'/]" + _LETTERS + rb")?[)\"']?[.,:;!?]*"
@@ -48,7 +48,7 @@ def is_text(value: bytes) -> bool:
 def is_catalogue(head: Sequence[bytes]) -> bool:
     """Whether a file's first lines are those of a catalogue, and not those of a list of passphrases."""
     names = set()
-    named = texts = several = telling = 0
+    named = texts = several = keywords = 0
     for line in head:
         if _CODE.match(line):
             return False
@@ -64,11 +64,11 @@ def is_catalogue(head: Sequence[bytes]) -> bool:
             continue
         if _SEVERAL.search(value):
             several += 1
-            telling += any(map(tells, words(name)))
+            keywords += any(map(is_keyword, words(name)))
         elif not is_text(value):
             continue
         texts += 1
-    return several >= LEAST and 3 * texts >= 2 * named and 2 * telling <= several
+    return several >= LEAST and 3 * texts >= 2 * named and 2 * keywords <= several
 
 
 _SETTING = linear.compile(

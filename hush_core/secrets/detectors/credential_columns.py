@@ -108,10 +108,10 @@ def _heads(content: bytes, low: int, high: int) -> Iterator[linear.Match]:
 
 
 def _columns(names: list[bytes]) -> Columns:
-    bare = [name.strip(b" \t\r\n\"'`[]*#:") for name in names]
-    columns = {n: True for n, name in enumerate(bare) if _NAME.fullmatch(name)}
-    columns |= {n: False for n, name in enumerate(bare) if _SECRET_NAME.fullmatch(name)}
-    return columns if any(_BESIDE.fullmatch(name) for n, name in enumerate(bare) if n not in columns) else {}
+    names = [name.strip(b" \t\r\n\"'`[]*#:") for name in names]
+    columns = {n: True for n, name in enumerate(names) if _NAME.fullmatch(name)}
+    columns |= {n: False for n, name in enumerate(names) if _SECRET_NAME.fullmatch(name)}
+    return columns if any(_BESIDE.fullmatch(name) for n, name in enumerate(names) if n not in columns) else {}
 
 
 def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
@@ -154,10 +154,10 @@ def _by_position(content: bytes, first: int, last: int) -> Iterator[Cells]:
             start = row.start(1)
             cells = list(_cells(row[1], ord(",")))
             if len(cells) == count:
-                bare = {n: _bare(content, start + cells[n][0], start + cells[n][1]) for n in columns}
+                places = {n: _unquoted(content, start + cells[n][0], start + cells[n][1]) for n in columns}
                 quoted = not content[content.rfind(b"\n", 0, start) + 1 : start].strip().startswith(b"- [")
-                if all(_is_literal(content, s, e, quoted) for s, e in bare.values()):
-                    yield iter([(*bare[n], columns[n]) for n in columns])
+                if all(_is_literal(content, s, e, quoted) for s, e in places.values()):
+                    yield iter([(*places[n], columns[n]) for n in columns])
 
 
 def _names(line: bytes) -> Iterator[tuple[int, int, Columns]]:
@@ -204,13 +204,13 @@ def _below(content: bytes, first: int, separator: int, count: int, columns: Colu
             cells = list(_cells(row, separator))
             if len(cells) != count:
                 return
-            bare = [_bare(content, at + start, at + end) for start, end in cells]
-            values = [content[start:end] for start, end in bare]
+            places = [_unquoted(content, at + start, at + end) for start, end in cells]
+            values = [content[start:end] for start, end in places]
             alone = (n for n in columns if values.count(values[n]) == 1)  # `guest,guest` is nobody's
-            yield from ((*bare[n], columns[n]) for n in alone)
+            yield from ((*places[n], columns[n]) for n in alone)
 
 
-def _bare(content: bytes, start: int, end: int) -> tuple[int, int]:
+def _unquoted(content: bytes, start: int, end: int) -> tuple[int, int]:
     """A cell without the blanks and quotes around it."""
     while start < end and content[start] in b" \t\"'`":
         start += 1

@@ -22,7 +22,7 @@ from hush_core.secrets.detectors.credential_names import MAX_VALUE, RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, PlaceRule
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id
-from hush_core.secrets.detectors.credential_words import names_a_digest, names_a_page, tells, words
+from hush_core.secrets.detectors.credential_words import is_keyword, names_a_digest, names_a_page, words
 from hush_core.secrets.detectors.rejected import rejected
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
@@ -86,7 +86,7 @@ def in_files(
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
             before = content[max(first, start - public.SHOWN) : start]
-            if reason := _nobodys(value, before):
+            if reason := _no_secret(value, before):
                 rejected(reason, value)
                 continue
             if (_TYPE.search(before) or content[end : end + 1] == b"(") and public.is_identifier(value):
@@ -118,7 +118,7 @@ def in_files(
                 rejected("a name or a word: no digit and no sign of a password", value)
 
 
-def _nobodys(value: bytes, before: bytes) -> str:
+def _no_secret(value: bytes, before: bytes) -> str:
     """Why a value at a place of credentials is not one; "" if it may be one."""
     if len(value) > MAX_VALUE:
         return "longer than a credential is"
@@ -149,9 +149,9 @@ def _matches(place: PlaceRule, content: bytes, first: int, last: int) -> Iterato
         yield from place.compiled.finditer(content, first, last)
         return
     while match := place.compiled.search(content, first, last):
-        told = _SECRET_OPTION.search(match[1])
-        first = match.end() if told else match.start() + 1
-        if told:
+        option = _SECRET_OPTION.search(match[1])
+        first = match.end() if option else match.start() + 1
+        if option:
             yield match
 
 
@@ -212,7 +212,7 @@ def _nothing(line: bytes, value: bytes, *, encoded: bool) -> bool:
     if is_public_armour(value) if encoded else _HOST.fullmatch(value) or _SWITCH.fullmatch(value):
         return True
     name = _LOGIN_NAME.match(line)
-    if name is None or len(value) >= 12 or any(map(tells, words(name[0]))):
+    if name is None or len(value) >= 12 or any(map(is_keyword, words(name[0]))):
         return False
     try:
         plain = base64.b64decode(value, validate=True) if encoded else value

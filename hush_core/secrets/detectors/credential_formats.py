@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hush_core import linear
 from hush_core.secrets.detectors.credential_randomness import surprise
 
-TELLING_SURPRISE = 5.0
+LEAST_SURPRISE = 5.0
 """Least mean surprise of what follows a prefix, in bits a character; what people write lies below."""
 
 
@@ -212,5 +212,5 @@ def looks_random(kind: Format, match: linear.Match) -> bool:
     body = match[2]
     if _ALL_HEX.fullmatch(match[1]):  # a prefix that is hexadecimal, too, in a hash or a dump
         return False
-    least = TELLING_SURPRISE if re.search(rb"[0-9]", body) else TELLING_SURPRISE + 1.5
+    least = LEAST_SURPRISE if re.search(rb"[0-9]", body) else LEAST_SURPRISE + 1.5
     return surprise(body) >= least and len(set(body)) >= min(8, len(body) // 2)

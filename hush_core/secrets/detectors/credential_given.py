@@ -68,7 +68,7 @@ def given(line: bytes) -> Iterator[tuple[int, int]]:
         if not translated and not _other(before) and is_given_words(match[1]):
             yield match.span(1)
     setting = _SETTING.match(line)
-    if setting and not _other(setting[1]) and is_given_words(setting[2], bare=True):
+    if setting and not _other(setting[1]) and is_given_words(setting[2], unquoted=True):
         yield setting.span(2)
     for match in _ESCAPED.finditer(line):
         yield match.span(1)
@@ -80,7 +80,7 @@ def _other(before: bytes) -> bool:
     return any(part.lower() in _MESSAGE for part in _PART.findall(begun))
 
 
-def is_given_words(value: bytes, *, bare: bool = False) -> bool:
+def is_given_words(value: bytes, *, unquoted: bool = False) -> bool:
     """Whether words that are given to the name of a password are one.
 
     >>> [is_given_words(v) for v in (b"my dog eats pears", b"Olympia_Paul", b"liverpool-fc", b"acht Kerzen brennen still")]
@@ -105,7 +105,7 @@ def is_given_words(value: bytes, *, bare: bool = False) -> bool:
     if not re.search(rb"[A-Za-z]", value):
         return several
     if signs == {ord(" ")}:
-        return several and 2 * of_code < len(words) and (not bare or len(words) <= 6)
+        return several and 2 * of_code < len(words) and (not unquoted or len(words) <= 6)
     if not signs:
         return several and value[:1].isupper() and 3 * of_code < 2 * len(words)
     if value.islower() and (len(signs) > 1 or signs & {ord("_"), ord(".")}):

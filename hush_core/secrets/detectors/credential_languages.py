@@ -3,9 +3,9 @@
 Chinese, Japanese and Korean put no blank beside a value, so a value ends where its script does.
 
 >>> texts = ["Das Passwort für den Server lautet „sommer2024“.", "数据库密码为sommer2024，请勿外传", "Utilisez sommer2024 comme mot de passe"]
->>> [text.encode()[start:end] for text in texts for _, start, end in said(text.encode())]
+>>> [text.encode()[start:end] for text in texts for _, start, end in in_sentences(text.encode())]
 [b'sommer2024', b'sommer2024', b'sommer2024']
->>> [list(said(text.encode())) for text in ("Passwort: mindestens 8 Zeichen", "パスワード：SHA256", "senha: get_senha1")]
+>>> [list(in_sentences(text.encode())) for text in ("Passwort: mindestens 8 Zeichen", "パスワード：SHA256", "senha: get_senha1")]
 [[], [], []]
 """
 
@@ -101,7 +101,7 @@ _NONE = linear.compile(
 """Algorithms, versions, addresses, files, names in code, numbers and words."""
 
 
-def said(
+def in_sentences(
     line: bytes, is_phrase: Callable[[bytes], bool] = lambda value: False
 ) -> Iterator[tuple[str, int, int]]:
     """(rule, start, end) of the passwords that a line gives to a name, or names behind them.

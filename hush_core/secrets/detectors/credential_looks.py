@@ -14,7 +14,7 @@ import re
 from hush_core import linear
 from hush_core.secrets.detectors.credential_public import is_file, is_identifier
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, surprise
-from hush_core.secrets.detectors.credential_words import tells
+from hush_core.secrets.detectors.credential_words import is_keyword
 from hush_core.secrets.guessing.words import OF_TRADE, word_bits
 
 STRONG_SIGN = re.compile(rb"[!@#$%^&*?~]")
@@ -106,7 +106,9 @@ def is_of_code(word: bytes) -> bool:
     """Whether a word in lower case names something in programs."""
     if word in _NO_NAMES:
         return False
-    return word in _NO_PHRASE or word.rstrip(b"s") in _NO_PHRASE or tells(word) or word.startswith(b"pass")
+    return (
+        word in _NO_PHRASE or word.rstrip(b"s") in _NO_PHRASE or is_keyword(word) or word.startswith(b"pass")
+    )
 
 
 SAYS_PASSWORD = linear.compile(

@@ -33,12 +33,12 @@ from hush_core.secrets.detectors.credential_unnamed import data_here
 from hush_core.secrets.detectors.credential_words import (
     DENYING,
     STRONG,
-    is_bare_id,
+    has_strong_keyword,
+    is_named_id,
     names_a_digest,
     names_a_page,
     names_an_id,
     own_verdict,
-    tells_strongly,
     verdict,
     words,
 )
@@ -188,7 +188,7 @@ def _public_here(content: bytes, first: int, last: int, run: _Run) -> str:
         return "what a protocol shows to everybody"
     if is_handshake(token, before, content[end : min(last, end + AFTER)]):
         return "a recorded handshake"
-    if (digits and is_bare_id(before)) or names_an_id(before, digits=digits):
+    if (digits and is_named_id(before)) or names_an_id(before, digits=digits):
         return "an id, as its name says"
     if names_a_page(before) or names_a_digest(token, before):
         return "a token of a page or a request, or a digest, as its name says"
@@ -286,7 +286,7 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
     if named:
         return None
     said = (words(_TAG.sub(b" ", line)) or words(b" ".join(_OPENS.findall(line))))[-2:]
-    if not tells_strongly(b" ".join(said)):
+    if not has_strong_keyword(b" ".join(said)):
         return False if any(word in DENYING for word in said) else None
     return verdict(b" ".join(said))
 

@@ -15,7 +15,7 @@ from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_given import given, is_given_words
-from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, RUN, VERBS, said
+from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, RUN, VERBS, in_sentences
 from hush_core.secrets.detectors.credential_looks import PHRASE, is_chosen, is_passphrase, is_strong
 from hush_core.secrets.detectors.credential_public import is_placeholder, says_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made
@@ -115,7 +115,7 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
         yield from _options(line)
     if b"(" in line or b"{" in line:
         yield from _wrapped(line)
-    yield from said(line, lambda value: is_passphrase(value) or is_strong(value))
+    yield from in_sentences(line, lambda value: is_passphrase(value) or is_strong(value))
     for run in _RUN.finditer(line):
         start, end = run.span()
         if end - start == 128 or line[end : end + 1] == b"(" or line[max(0, start - 2) : start] in _TEMPLATES:

@@ -175,26 +175,26 @@ def says_text(token: bytes) -> bool:
     for skip in range(4):
         part = plain[skip:]
         part = part[: len(part) - len(part) % 4]
-        said = a2b_base64(part)
-        if not skip and said.startswith(_FILES):
+        data = a2b_base64(part)
+        if not skip and data.startswith(_FILES):
             return True
-        if not skip and _says_words(said):
+        if not skip and _holds_words(data):
             return True
-        if len(said.translate(None, _TEXT)) <= 0.05 * len(said):
-            return not _mostly_made(said)
+        if len(data.translate(None, _TEXT)) <= 0.05 * len(data):
+            return not _mostly_made(data)
     return False
 
 
-def _says_words(said: bytes) -> bool:
+def _holds_words(data: bytes) -> bool:
     """Whether it is UTF-8 beyond ASCII, or UTF-16: of 20 random bytes one in a million.
 
     Not where it is mostly a random value, or a password as Windows' answer files have it, with that word behind it.
     """
-    if len(said) < 20:
+    if len(data) < 20:
         return False
     for charset in ("utf-8", "utf-16-le"):
         try:
-            text = codecs.getincrementaldecoder(charset)().decode(said)  # what is cut at the end is no error
+            text = codecs.getincrementaldecoder(charset)().decode(data)  # what is cut at the end is no error
         except UnicodeDecodeError:
             continue
         if all(c.isprintable() or c in "\t\r\n" for c in text) and (

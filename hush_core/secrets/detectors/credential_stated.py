@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hush_core import linear
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_identifier
 from hush_core.secrets.detectors.credential_values import Detection
-from hush_core.secrets.detectors.credential_words import PASS_ENDS, tells, words
+from hush_core.secrets.detectors.credential_words import PASS_ENDS, is_keyword, words
 from hush_core.secrets.priors import RANDOM_TOKEN
 
 BEFORE = 240
@@ -148,7 +148,7 @@ def _says_its_name(value: bytes, before: bytes) -> bool:
     led = head[:-1].isalpha() and head[-1:] in (b"-", b"_", b".", b":")
     if len(named) > 1 and named[-1] not in PASS_ENDS and value.endswith(name) and led:
         return True
-    label = {word for word in own[1].split(b" ") if len(word) > 3 and not any(map(tells, words(word)))}
+    label = {word for word in own[1].split(b" ") if len(word) > 3 and not any(map(is_keyword, words(word)))}
     return b" " in own[1] and _PLAIN.fullmatch(value) is not None and not label.isdisjoint(value.split(b" "))
 
 

@@ -15,10 +15,10 @@ from hush_core import linear
 from hush_core.secrets.detectors.credential_public import is_identifier, words_in
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, looks_made
 from hush_core.secrets.detectors.credential_words import (
-    is_bare_id,
+    has_strong_keyword,
+    is_keyword,
+    is_named_id,
     names_an_id,
-    tells,
-    tells_strongly,
     words,
 )
 from hush_core.secrets.detectors.rejected import rejected
@@ -74,12 +74,16 @@ _LISTED = linear.compile(
 def data_here(content: bytes, start: int, end: int, first: int, last: int, kind: str) -> str:
     """What shows that a value on the line [first, last), which has no telling name, is data; "" if nothing does."""
     token, before = content[start:end], content[max(first, start - 120) : start]
-    alone = is_bare_id(before) and (end - start <= LONGEST_ALONE or _PREFIXED.fullmatch(token) is not None)
-    alone = alone and not any(map(tells, words(token.partition(b"_")[0])))
+    alone = is_named_id(before) and (end - start <= LONGEST_ALONE or _PREFIXED.fullmatch(token) is not None)
+    alone = alone and not any(map(is_keyword, words(token.partition(b"_")[0])))
     if alone or (end - start <= LONGEST_ID and names_an_id(before, digits=True)):
         return "an id, as its name and its length say"
     rest = _UUID.sub(b"/", token)
-    if rest != token and not any(map(looks_made, _PARTS.split(rest))) and not any(map(tells, words(rest))):
+    if (
+        rest != token
+        and not any(map(looks_made, _PARTS.split(rest)))
+        and not any(map(is_keyword, words(rest)))
+    ):
         return "a name or a path with the id of an object"
     if is_name_of_a_resource(token):
         return "a name with a digest"
@@ -139,18 +143,19 @@ def counting(content: bytes, rows: Sequence[Row]) -> list[Row]:
     if not mine:
         return list(rows)
     forms: dict[tuple, set[bytes]] = defaultdict(set)
-    told = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
+    announced = {_form(content[start:end]) for start, end, rule in rows if rule != RANDOM_TOKEN}
     for (start, end, _), value in mine:
         form = _form(value)
-        if (form not in forms and _tells(content, start - ABOVE, start)) or _is_a_line(content, start, end):
-            told.add(form)
+        near = form not in forms and _has_keyword(content, start - ABOVE, start)
+        if near or _is_a_line(content, start, end):
+            announced.add(form)
         forms[form].add(value)
         forms[_head(value)].add(value)
     data = set()
     for row, value in mine:
         form, head = _form(value), _head(value)
         many = len(forms[form]) >= MANY or (head and len(forms[head]) >= COUNTED)
-        if form not in told and (many or _is_element(content, row[0], row[1])):
+        if form not in announced and (many or _is_element(content, row[0], row[1])):
             why = "one of many values of its form in this file, none under a telling name"
             rejected(why if many else "an element, an argument or a field, with no telling word near", value)
             data.add(row)
@@ -162,12 +167,12 @@ def _is_element(content: bytes, start: int, end: int) -> bool:
     before = content[max(0, start - NEAR) : start]
     if _ELEMENT.search(before) is None or _GIVEN.search(before) is not None:
         return False
-    return not (_tells(content, start - NEAR, start) or _tells(content, end, end + BEHIND))
+    return not (_has_keyword(content, start - NEAR, start) or _has_keyword(content, end, end + BEHIND))
 
 
-def _tells(content: bytes, start: int, end: int) -> bool:
+def _has_keyword(content: bytes, start: int, end: int) -> bool:
     """Whether a telling word is there: in the head of a table, before the bracket of a list, in a sentence."""
-    return tells_strongly(content[max(0, start) : end])
+    return has_strong_keyword(content[max(0, start) : end])
 
 
 def _is_a_line(content: bytes, start: int, end: int) -> bool:

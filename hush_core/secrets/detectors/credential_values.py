@@ -20,7 +20,7 @@ from hush_core.secrets.detectors.base import Span
 from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET, readable
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
-from hush_core.secrets.detectors.credential_words import tells, words
+from hush_core.secrets.detectors.credential_words import is_keyword, words
 from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.priors import (
     ASSIGNED,
@@ -33,7 +33,7 @@ from hush_core.secrets.priors import (
     guess_bits,
 )
 from hush_core.secrets.propagation.escapes import unescaped
-from hush_core.secrets.propagation.layouts import GONE
+from hush_core.secrets.propagation.layouts import SQUEEZED_OUT
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
@@ -80,8 +80,8 @@ def key_lines(value: bytes) -> list[bytes]:
 
 def key_ends(value: bytes) -> list[bytes]:
     """The other lines of a PEM body: the first, and those that are too short to be searched for by themselves."""
-    sought = set(key_lines(value))
-    return [line for line in _key_parts(value) if line not in sought]
+    searched = set(key_lines(value))
+    return [line for line in _key_parts(value) if line not in searched]
 
 
 def _key_parts(value: bytes) -> list[bytes]:
@@ -259,8 +259,8 @@ def is_word(value: bytes) -> bool:
     >>> is_word(b"Tr0ub4dor"), is_word(b"otter-maple-lamp"), is_word(b"lXykWZeiNNCi")
     (False, False, False)
     """
-    plain = unescaped(value).strip(GONE)
-    return any(_is_word(one) for one in {value, value.strip(GONE) or value, plain or value})
+    plain = unescaped(value).strip(SQUEEZED_OUT)
+    return any(_is_word(one) for one in {value, value.strip(SQUEEZED_OUT) or value, plain or value})
 
 
 def _is_word(value: bytes) -> bool:
@@ -271,7 +271,7 @@ def _is_word(value: bytes) -> bool:
     if len(value) < SHORTEST_WEAK_BYTES and value.isalnum():
         return True
     if is_short(value) and (numbered := _NUMBERED.fullmatch(value)):
-        return tells(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
+        return is_keyword(numbered[1].lower()) or numbered[1].lower() in _VERSIONED
     if not _LETTERS.fullmatch(value):
         return False
     named = words(value)

@@ -9,7 +9,7 @@ import re
 from hush_core import linear
 
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_TELLING = frozenset(
+_KEYWORDS = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
     b"cookie cookies session sessionid sessid sid webhook webhooks signing sig jwt hmac mnemonic "
@@ -17,8 +17,8 @@ _TELLING = frozenset(
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
     b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
 )
-TELLING_ENDS = tuple(b"key token secret password passwd passphrase pwd apikey auth dsn cred".split())
-_NOT_TELLING = frozenset(b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass keyboard".split())
+KEYWORD_ENDS = tuple(b"key token secret password passwd passphrase pwd apikey auth dsn cred".split())
+_NO_KEYWORDS = frozenset(b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass keyboard".split())
 DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag cksum rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
@@ -31,8 +31,8 @@ STRONG = frozenset(
     b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
 )
 
-_STRONG_PARTS = linear.compile(rb"(?i)" + b"|".join(sorted(STRONG | {*TELLING_ENDS})))
-_SAYING_PARTS = linear.compile(rb"(?i)text|tag|" + b"|".join(sorted(_TELLING | DENYING | {*TELLING_ENDS})))
+_STRONG_PARTS = linear.compile(rb"(?i)" + b"|".join(sorted(STRONG | {*KEYWORD_ENDS})))
+_PARTS_OF_WORDS = linear.compile(rb"(?i)text|tag|" + b"|".join(sorted(_KEYWORDS | DENYING | {*KEYWORD_ENDS})))
 """Most texts hold none of these, which is quicker to see than their words."""
 
 _SIGN = rb"\\?[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*(?:[\w.]{0,32}[(\[])?\\?[\"']?\Z"
@@ -49,10 +49,10 @@ _POINTS = frozenset((b"key", b"name", b"id", b"field", b"type", b"k"))
 _SWITCH = re.compile(rb"(?i)true|yes|on|[0-9]")
 
 
-def _unless_telling(pair: re.Match[bytes]) -> bytes:
+def _unless_keyword(pair: re.Match[bytes]) -> bytes:
     """Nothing in place of a name that has a value of its own: what it says is about that value."""
     value = pair[2] or pair[3] or pair[4]
-    named = b"://" not in value and tells_strongly(value)
+    named = b"://" not in value and has_strong_keyword(value)
     if pair[1].lower() in _POINTS or _SWITCH.fullmatch(value) or named:
         return pair[0]
     return b""
@@ -73,17 +73,17 @@ def own_verdict(before: bytes) -> bool | None:
     if own is None:
         return verdict(before)
     named = words(own[1])
-    if named and named[-1] in _IDS and not any(map(tells, named)):
+    if named and named[-1] in _IDS and not any(map(is_keyword, named)):
         return None
-    return verdict(_PAIR.sub(_unless_telling, before[max(before.rfind(b"],"), before.rfind(b"},")) + 1 :]))
+    return verdict(_PAIR.sub(_unless_keyword, before[max(before.rfind(b"],"), before.rfind(b"},")) + 1 :]))
 
 
-_BARE_ID = linear.compile(rb"(?:^|[^\w.-])_?[Ii][Dd]" + _SIGN)
+_ID_ALONE = linear.compile(rb"(?:^|[^\w.-])_?[Ii][Dd]" + _SIGN)
 
 
-def is_bare_id(before: bytes) -> bool:
+def is_named_id(before: bytes) -> bool:
     """Whether the value's name is `id` and no more."""
-    return _BARE_ID.search(before) is not None
+    return _ID_ALONE.search(before) is not None
 
 
 _ID_NAME = linear.compile(
@@ -118,7 +118,7 @@ def names_an_id(before: bytes, *, digits: bool) -> bool:
         return False
     if named[-2:-1] in ([b"client"], [b"request"]):
         return True
-    if any(tells(w) and w not in _OF_KEYS for w in named):
+    if any(is_keyword(w) and w not in _OF_KEYS for w in named):
         return False
     return named[-2:-1] == [b"key"] or (digits and len(named) > 1)
 
@@ -143,20 +143,20 @@ def words(text: bytes) -> list[bytes]:
     return [word.lower() for word in _WORDS.findall(text)]
 
 
-def tells(word: bytes) -> bool:
-    """Whether a word says that a credential is near."""
-    return word in _TELLING or (word.endswith(TELLING_ENDS) and word not in _NOT_TELLING)
+def is_keyword(word: bytes) -> bool:
+    """Whether a word near a value suggests that it is a credential."""
+    return word in _KEYWORDS or (word.endswith(KEYWORD_ENDS) and word not in _NO_KEYWORDS)
 
 
-def tells_strongly(text: bytes) -> bool:
+def has_strong_keyword(text: bytes) -> bool:
     """Whether one of the words of a text names a credential and nothing else.
 
-    >>> tells_strongly(b"myApiKey"), tells_strongly(b"access to the API"), tells_strongly(b"keyboard")
-    (True, False, False)
+    >>> [has_strong_keyword(text) for text in (b"myApiKey", b"access to the API", b"keyboard")]
+    [True, False, False]
     """
     if _STRONG_PARTS.search(text) is None:
         return False
-    return any(word in STRONG or word.endswith(TELLING_ENDS) for word in words(text))
+    return any(word in STRONG or word.endswith(KEYWORD_ENDS) for word in words(text))
 
 
 _HOST = linear.compile(rb"://[A-Za-z0-9.-]+(?::[0-9]+)?/")
@@ -165,13 +165,13 @@ _HOST = linear.compile(rb"://[A-Za-z0-9.-]+(?::[0-9]+)?/")
 def verdict(before: bytes) -> bool | None:
     """What the words before a value say, the nearest first: True telling, False denying, None nothing. The name of a host
     says nothing."""
-    if _SAYING_PARTS.search(before) is None:
+    if _PARTS_OF_WORDS.search(before) is None:
         return None
     named = words(_HOST.sub(b"://", before))
     for n in range(len(named) - 1, -1, -1):
         if named[n] in DENYING or named[n : n + 2] in ([b"cipher", b"text"], [b"e", b"tag"]):
             return False
-        if tells(named[n]):
+        if is_keyword(named[n]):
             of_key = named[n] in (b"key", b"keys") and named[n - 1] in _BEFORE_KEY
             return not (n and (of_key or named[n - 1] in (b"public", b"pub", b"ssh")))
     return None

@@ -34,11 +34,11 @@ class TooSlow(Exception):
 def limited(size: int, share: float = 1.0) -> Iterator[None]:
     """Let `check` raise once the thread has worked for as long as a content of `size` bytes may take."""
     seconds = share * (SECONDS + SECONDS_A_MB * size / 1e6)
-    _THREAD.end, _THREAD.soonest = time.thread_time() + seconds, time.perf_counter() + seconds
+    _THREAD.end, _THREAD.earliest = time.thread_time() + seconds, time.perf_counter() + seconds
     try:
         yield
     finally:
-        del _THREAD.end, _THREAD.soonest
+        del _THREAD.end, _THREAD.earliest
 
 
 def check() -> None:
@@ -48,8 +48,8 @@ def check() -> None:
         TooSlow: the thread has worked for longer than `limited` allows.
     """
     # the clock on the wall, which is never behind, takes a tenth of the time
-    soonest = getattr(_THREAD, "soonest", None)
-    if soonest is not None and time.perf_counter() > soonest and time.thread_time() > _THREAD.end:
+    earliest = getattr(_THREAD, "earliest", None)
+    if earliest is not None and time.perf_counter() > earliest and time.thread_time() > _THREAD.end:
         raise TooSlow
 
 

@@ -34,8 +34,8 @@ MAX_CHARACTERS = 128
 _BUCKETS = 1 << 24  # two rows of uint32: 128 MiB at most, touched as words come in
 _ASCII = re.compile(rb"[a-z0-9_]+")
 _CUT = 4 * (MAX_CHARACTERS + 1)  # UTF-8 bytes after which a cut word is surely too long to be one
-_WORDISH = frozenset((string.ascii_letters + string.digits + "_").encode() + bytes(range(128, 256)))
-_ONE_WORDISH = {bytes([byte]) for byte in _WORDISH}
+_WORD_BYTES = frozenset((string.ascii_letters + string.digits + "_").encode() + bytes(range(128, 256)))
+_ONE_WORD_BYTE = {bytes([byte]) for byte in _WORD_BYTES}
 
 
 def rare_words(texts: Iterable[bytes], low: int, high: int) -> list[tuple[bytes, np.ndarray]]:
@@ -108,11 +108,11 @@ def whole_words(content: bytes, start: int, end: int) -> bytes:
     b'secret codename'
     """
     left, right = start, end
-    if start < end and content[start] in _WORDISH:
-        while left > max(0, start - _CUT) and content[left - 1] in _WORDISH:
+    if start < end and content[start] in _WORD_BYTES:
+        while left > max(0, start - _CUT) and content[left - 1] in _WORD_BYTES:
             left -= 1
-    if start < end and content[end - 1] in _WORDISH:
-        while right < min(len(content), end + _CUT) and content[right] in _WORDISH:
+    if start < end and content[end - 1] in _WORD_BYTES:
+        while right < min(len(content), end + _CUT) and content[right] in _WORD_BYTES:
             right += 1
     return content[left:right]
 
@@ -124,9 +124,9 @@ def whole_run(text: bytes) -> bytes:
     b' a codename '
     """
     left, right = 0, len(text)
-    while left < right and text[left] in _WORDISH:
+    while left < right and text[left] in _WORD_BYTES:
         left += 1
-    while right > left and text[right - 1] in _WORDISH:
+    while right > left and text[right - 1] in _WORD_BYTES:
         right -= 1
     return text[left:right]
 
@@ -193,7 +193,7 @@ def _places(text: bytes, word: bytes) -> Iterator[tuple[int, int]]:
         place = lower.find(word)
         while place >= 0:
             end = place + len(word)
-            if lower[place - 1 : place] not in _ONE_WORDISH and lower[end : end + 1] not in _ONE_WORDISH:
+            if lower[place - 1 : place] not in _ONE_WORD_BYTE and lower[end : end + 1] not in _ONE_WORD_BYTE:
                 yield place, end
             place = lower.find(word, end)
         return

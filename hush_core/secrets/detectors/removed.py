@@ -34,8 +34,8 @@ def detect(corpus: Corpus, entry: RemovedSecret, context: DetectorContext) -> It
         log = tree.history.log
         gone = np.array([p not in tree.present and globs.match(match_path(p)) for p in log.paths], dtype=bool)
         context.counts["removed_files"] += int(gone.sum())
-        stood = gone[log.change_path] & (log.change_kind == FILE)
-        numbers = np.unique(log.change_blob[stood]).tolist()
+        was_there = gone[log.change_path] & (log.change_kind == FILE)
+        numbers = np.unique(log.change_blob[was_there]).tolist()
         blobs += corpus.fetch(t, (log.blobs[b] for b in numbers))
     yield Finding(blobs=blobs)
 

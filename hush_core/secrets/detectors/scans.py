@@ -176,8 +176,8 @@ def scan_contents(
         tag=pl.Series(list(tags), dtype=pl.String).gather(fresh["tag"]),
     )
     if file is not None and len(new):
-        bare = pl.DataFrame({"number": np.array(empty, dtype=np.int64)})
-        _save(file, pl.concat([fresh, bare], how="diagonal"), names)
+        without_finding = pl.DataFrame({"number": np.array(empty, dtype=np.int64)})
+        _save(file, pl.concat([fresh, without_finding], how="diagonal"), names)
     return _scan(pl.concat([rows.drop_nulls("tag"), fresh]), len(new), len(numbers) - len(new))
 
 

@@ -19,10 +19,10 @@ from hush_core.secrets.guessing.pieces import (
     SPELT,
     STEPS,
     counting,
+    language_runs,
     letters,
     numbers,
     repeats,
-    tongues,
     walks,
     words,
 )
@@ -73,7 +73,7 @@ def describe(text: str) -> Description:
     if _spelling(turned) < 0.8 * _spelling(text):
         other = _shortest(turned)
         one = min(one, other, key=lambda d: d.bits)
-    for halves in _woven(text):
+    for halves in _interleaved(text):
         first, second = map(_shortest, halves)
         both = first.bits + second.bits + 5
         if both < one.bits - 10 and both < 0.7 * one.plain:
@@ -81,7 +81,7 @@ def describe(text: str) -> Description:
     return one
 
 
-def _woven(text: str) -> Iterator[tuple[str, str]]:
+def _interleaved(text: str) -> Iterator[tuple[str, str]]:
     """Two texts that one may be made of: every second character ("p1a2s3s4"), or its letters and its digits."""
     halves = text[::2], text[1::2]
     if len(text) >= 12 and all(half.isalpha() or half.isdigit() for half in halves):
@@ -116,7 +116,7 @@ def _shortest(text: str) -> Description:
     plain = character_bits(text)
     pieces: list[list[tuple[int, float, int]]] = [[] for _ in range(n)]
     by_letter, by_step = letters(text), walks(text)
-    for start, end, cost in (*words(text), *tongues(text)):
+    for start, end, cost in (*words(text), *language_runs(text)):
         walked = not text[start:end].isalpha() or 4 * by_step[start + 1 : end].count(NEVER) <= end - start - 1
         pieces[start].append((end, cost, _SIMPLE if walked else _WORD))
     for start, end, cost in (*counting(text, plain), *repeats(text), *numbers(text)):

@@ -134,7 +134,7 @@ def letters(text: str) -> list[float]:
     return costs
 
 
-def tongues(text: str) -> list[Piece]:
+def language_runs(text: str) -> list[Piece]:
     """Runs of letters, in words of one case, that follow each other as in a language: of drawn ones 0.1 %."""
     found, table = [], letter_bits()
     for match in SPELT.finditer(text):

@@ -85,8 +85,8 @@ def layers(
         if several and (left < 0 or more is not None):
             raise TooMuch
         if left < 0 or (more is not None and len(more.text) >= MOST):
-            cut, told = (lambda: None), cut
-            told()
+            cut, report_cut = (lambda: None), cut
+            report_cut()
         if left < 0:
             return
         waiting += found

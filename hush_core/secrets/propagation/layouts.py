@@ -22,8 +22,8 @@ MIN_DISTINCT = 6
 MIN_WORDS = 5
 """Letters and digits of the shortest value of several words that is searched for over line breaks."""
 
-GONE = bytes(c for c in range(128) if not chr(c).isalnum())
-_KEPT = ~np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(GONE, np.uint8))
+SQUEEZED_OUT = bytes(c for c in range(128) if not chr(c).isalnum())
+_KEPT = ~np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(SQUEEZED_OUT, np.uint8))
 _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
 
 
@@ -41,7 +41,7 @@ def squeezed(below: Layer) -> Layer:
 
 
 def squeeze(text: bytes) -> bytes:
-    return text.translate(None, GONE)
+    return text.translate(None, SQUEEZED_OUT)
 
 
 def words(text: bytes) -> bytes:

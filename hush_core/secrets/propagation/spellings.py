@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from hush_core.secrets.propagation.escapes import plain_characters, unescaped
-from hush_core.secrets.propagation.layouts import GONE, is_split, is_words, squeeze, words
+from hush_core.secrets.propagation.layouts import SQUEEZED_OUT, is_split, is_words, squeeze, words
 
 MIN_TURNED = 8
 """Shortest value that is also searched for backwards and in rot13."""
@@ -30,7 +30,7 @@ class Spelling:
 
     form: "raw" for the value as it is. folded: letters of either case. squeezed: it is searched for in text without
     joints; if `words` is not empty, only the same words count, and `edges` are the signs that the value
-    begins and ends with. apart: it counts only without a letter or digit beside it. `bare`: the bytes that an
+    begins and ends with. apart: it counts only without a letter or digit beside it. decoded: the bytes that an
     encoded value means; finding them where the value itself is says nothing new.
     """
 
@@ -40,7 +40,7 @@ class Spelling:
     squeezed: bool = False
     words: bytes = field(default=b"", repr=False)
     edges: tuple[bytes, bytes] = field(default=(b"", b""), repr=False)
-    bare: bool = False
+    decoded: bool = False
     apart: bool = False
 
 
@@ -78,17 +78,17 @@ def spellings(
             yield Spelling(value.translate(_ROT13), "rot13", any_case)
     for text in dict.fromkeys((plain_characters(value), undone)):
         alone = squeeze(text)
-        edges = (text[: len(text) - len(text.lstrip(GONE))], text[len(text.rstrip(GONE)) :])
+        edges = (text[: len(text) - len(text.lstrip(SQUEEZED_OUT))], text[len(text.rstrip(SQUEEZED_OUT)) :])
         if is_split(text):
             yield Spelling(alone, "raw", any_case, squeezed=True, edges=edges)
         elif is_words(text):
             yield Spelling(alone, "raw", any_case, squeezed=True, words=words(text), edges=edges)
     if (held := _held(value)) is not None:
-        yield Spelling(held, "bytes", bare=True)
+        yield Spelling(held, "bytes", decoded=True)
     for fragment in fragments:
         yield Spelling(fragment, "fragment")
         if (held := _held(fragment)) is not None:
-            yield Spelling(held, "fragment", bare=True)
+            yield Spelling(held, "fragment", decoded=True)
 
 
 _LETTERS = string.ascii_letters.encode()

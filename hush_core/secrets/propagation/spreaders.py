@@ -60,12 +60,12 @@ def _everywhere(corpus: Corpus, files: np.ndarray, blobs: np.ndarray) -> np.ndar
     """The files, and those elsewhere that hold one of the contents."""
     elsewhere = np.setdiff1d(np.flatnonzero(np.isin(corpus.blob, blobs)), files)
     contents, times = np.unique(corpus.blob[elsewhere], return_counts=True)
-    telling = [
+    distinctive = [
         blob
         for blob in contents[times <= COMMON].tolist()
         if len(corpus.contents[blob].translate(None, WHITESPACE)) >= MIN_BYTES
     ]
-    return np.union1d(files, elsewhere[np.isin(corpus.blob[elsewhere], telling)]).astype(np.int64)
+    return np.union1d(files, elsewhere[np.isin(corpus.blob[elsewhere], distinctive)]).astype(np.int64)
 
 
 def near_copies(

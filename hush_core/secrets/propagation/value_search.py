@@ -210,8 +210,8 @@ class ValueSearch:
         for layer in texts:
             deadline.check()
             for hit, spelling in self._hits(layer):
-                if layer.kind == SQUEEZED or spelling.bare:
-                    weak.append((hit, spelling.bare))
+                if layer.kind == SQUEEZED or spelling.decoded:
+                    weak.append((hit, spelling.decoded))
                 else:
                     strong.setdefault(hit[:3], hit)  # of its index and place
         yield from strong.values()

@@ -64,7 +64,7 @@ def with_plan(coverage: dict[str, Any], config: HushConfig) -> dict[str, Any]:
     for entry in config.secrets:
         ways = ["redacted"] if entry.id in redacted else []
         ways += ["refused"] if getattr(entry, "weak", "") == "refuse" else []
-        target = math.floor(-math.log2(config.posterior(entry))) + 1
+        target = math.floor(-math.log2(config.target(entry))) + 1
         facts = {"bits_needed": max(round(WEAK_BITS), target), **({"in_plan": ways[0]} if ways else {})}
         entries[entry.id] = coverage["secrets"][entry.id] | facts
     return coverage | {"secrets": entries}

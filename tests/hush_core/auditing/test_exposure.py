@@ -105,13 +105,13 @@ def test_scores_equal_the_whole_text_run_in_one_piece(over_trained):
     asked = torch.from_numpy(encode_bytes(context).astype(np.int64))[None]
     ids = network.generate(asked, max_new_tokens=len(VALUE), do_sample=False, eos_token_id=None)
     assert got.extracted == (bytes((ids[0, -len(VALUE) :] - 3).tolist()) == VALUE) and got.extracted
-    assert got.told_apart.tolist() == [False, True, True]
+    assert got.distinguishable.tolist() == [False, True, True]
     assert not score(over_trained, context, b"", candidates[1:]).extracted
 
 
 def test_every_batch_of_candidates_starts_from_the_same_context(over_trained):
     got = score(over_trained, b"token = '", b"", [VALUE] * 600)
-    assert float(got.scores.max() - got.scores.min()) < 1e-4 and not got.told_apart.any()
+    assert float(got.scores.max() - got.scores.min()) < 1e-4 and not got.distinguishable.any()
 
 
 def test_a_context_that_does_not_fit_is_cut_from_the_left(over_trained):

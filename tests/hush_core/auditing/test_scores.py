@@ -314,10 +314,10 @@ def test_a_text_with_nothing_before_the_value_has_a_context_with_and_without_a_s
 def test_what_the_tokenizer_does_not_tell_apart_is_no_alternative(tmp_path):
     masked = opened(tmp_path / "masked", "Bert", word_pieces())
     mixed = [b"aBcD9", b"AbCd9", b"aBcD9", b"aBcE9"]
-    assert score(masked, BEFORE, AFTER, mixed).told_apart.tolist() == [False, False, False, True]
+    assert score(masked, BEFORE, AFTER, mixed).distinguishable.tolist() == [False, False, False, True]
     unknown = "é☃".encode() + VALUE[4:]  # one word, of which a part is unknown: all of it is
     got = score(masked, BEFORE, AFTER, strings(unknown, 10))
-    assert not got.told_apart.any() and not got.extracted
+    assert not got.distinguishable.any() and not got.extracted
     texts = [BEFORE + unknown + AFTER]
     fit_plain(texts * 4, masked, steps=40, batch=4, learning_rate=5e-3)
     assert not score(masked, BEFORE, AFTER, [unknown] * 2).extracted  # it learned to write [UNK], no more

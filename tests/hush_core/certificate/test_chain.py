@@ -9,7 +9,7 @@ from frames import frame_of
 from histories_of_runs import SETTINGS, earlier_of
 
 from hush_core.accounting import Participation, Run, bound_of_runs
-from hush_core.certificate import carried_on, verify_certificate
+from hush_core.certificate import verified_against, verify_certificate
 from hush_core.certificate.other_stores import known_runs
 from hush_core.certificate.recheck import SampledRun, Secrets, recheck_all_runs
 from hush_core.errors import CertificationError, InputError, VerificationError
@@ -50,7 +50,7 @@ def test_a_history_that_goes_on_is_accepted_and_said(made, build_certificate, se
     """More examples than before are fine: an entry that was added since names more."""
     runs = (FIRST, 9.0, 40, SETTINGS, [(0, 9, 0.1), (2, 1, 0.1)]), own(second)
     after = third(build_certificate, made, tmp_path / "c", *runs)
-    found = carried_on(second.certificate, second.tables, after, "the second")
+    found = verified_against(second.certificate, second.tables, after, "the second")
     assert found.chain == "every run that the second knew is counted"
 
 
@@ -70,29 +70,29 @@ def test_what_is_left_out_or_changed_is_refused(made, build_certificate, second,
     runs = [own(second) if run is own else run for run in runs]
     after = third(build_certificate, made, tmp_path / "c", *runs)
     with pytest.raises(VerificationError, match=told):
-        carried_on(second.certificate, second.tables, after, "the second")
+        verified_against(second.certificate, second.tables, after, "the second")
 
 
 def test_a_killed_run_that_ends_later_does_not_count_itself(made, build_certificate, second, tmp_path):
     """The second certificate counted run FIRST, which went on and is certified now."""
     build_certificate(tmp_path / "c", made / "model", run=FIRST, earlier=runs_of(own(second)))
     after = verify_certificate(tmp_path / "c")
-    assert carried_on(second.certificate, second.tables, after, "x").chain.startswith("every run")
+    assert verified_against(second.certificate, second.tables, after, "x").chain.startswith("every run")
 
 
 def test_a_run_that_two_copies_of_a_store_went_on_with_is_refused(second):
     """It has one name, and released its rounds in each of them; a second certificate of one model is fine."""
-    again = carried_on(second.certificate, second.tables, second, "the first copy's")
+    again = verified_against(second.certificate, second.tables, second, "the first copy's")
     assert again.chain.startswith("every run that")
     files = dict.fromkeys(second.certificate.model_files, "0" * 64)
     other = replace(second, certificate=second.certificate.model_copy(update={"model_files": files}))
     with pytest.raises(VerificationError, match="run bbbbbbbb ended in another model"):
-        carried_on(second.certificate, second.tables, other, "the first copy's")
+        verified_against(second.certificate, second.tables, other, "the first copy's")
 
 
 def test_two_stores_that_meet_are_told(made, build_certificate, second, tmp_path):
     after = third(build_certificate, made, tmp_path / "c", store="1" * 64)
-    found = carried_on(second.certificate, second.tables, after, "the second")
+    found = verified_against(second.certificate, second.tables, after, "the second")
     assert found.chain == "WARNING: the second is of ANOTHER STORE: its runs are not counted here"
 
 
@@ -160,7 +160,7 @@ def test_another_target_today_is_another_promise(history, verified):
 
 def test_what_was_trained_on_without_noise_there_is_bare_here(history, verified):
     taken_in(history, verified)
-    assert history.earlier("mine", tonight("gamma", "alpha")).bare.tolist() == [True, False]
+    assert history.earlier("mine", tonight("gamma", "alpha")).noise_free.tolist() == [True, False]
 
 
 def test_a_certificate_of_another_key_or_with_unknown_runs_is_refused(history, verified):

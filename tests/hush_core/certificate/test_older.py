@@ -34,7 +34,7 @@ def test_what_an_older_hush_certified_is_not_read_and_found_as_it_was(folder):
     store = json.loads((folder / "certificate" / "certificate.json").read_bytes())["facts"]["store"]
     found = check_unchanged(folder / "certificate", folder / "model")
     assert found.store == store and found.code["mlflow"] and len(found.tables) == 8
-    assert not found.goes_on and counted_runs(found, folder / "certificate") == ()
+    assert not found.continued and counted_runs(found, folder / "certificate") == ()
 
 
 def edit(file: Path):
@@ -123,7 +123,7 @@ def test_a_model_that_goes_on_says_which_runs_it_may_hold(folder):
     document["tables"]["runs.parquet"] = file_sha256(path / "runs.parquet")
     (path / "certificate.json").write_bytes(sealed(document))
     found = check_unchanged(path, folder / "model")
-    assert found.goes_on and counted_runs(found, path) == ("e" * 64, "f" * 64)
+    assert found.continued and counted_runs(found, path) == ("e" * 64, "f" * 64)
     for damaged in (
         lambda: runs.drop("key").write_parquet(path / "runs.parquet"),
         (path / "runs.parquet").unlink,

@@ -76,12 +76,13 @@ def run_by_run(together):
 
 
 def losses_by_runs(first, last):
-    return pl.DataFrame({"runs": [1, 365], "loss_anew": [first, last], "loss_going_on": [first, first]})
+    losses = {"loss_from_start": [first, last], "loss_from_previous": [first, first]}
+    return pl.DataFrame({"runs": [1, 365], **losses})
 
 
 def by_runs(first, last):
-    kinds = {"runs": pl.UInt32, "anew": pl.Float64, "going_on": pl.Float64}
-    return pl.DataFrame({"runs": [1, 365], "anew": [first, last], "going_on": [first, first]}, schema=kinds)
+    kinds = {"runs": pl.UInt32, "from_start": pl.Float64, "from_previous": pl.Float64}
+    return pl.DataFrame([[1, 365], [first, last], [first, first]], schema=kinds)
 
 
 DRAWINGS = {

@@ -144,50 +144,53 @@ EARLIER = {
     "text that was trained without noise before an entry named it":
         ([text(b"a", **TAGGED, without_noise=[b"plain", b"more"])],
          text(b"a", b"b", b"c", b"plain", **ADDED, edges=((0, 0), (1, 1), (2, 2), (3, 3))),
-         "bare", [False, False, False, True]),
+         "noise_free", [False, False, False, True]),
     "such text is no draw of its secret":
         ([text(b"a", **TAGGED, without_noise=[b"plain", b"more"])],
          text(b"a", b"b", b"c", b"plain", **ADDED, edges=((0, 0), (1, 1), (2, 2), (3, 3))), "counts", [1, 0, 0, 0]),
     "of 40 copies of a licence one is a secret: the others, without noise, say nothing of it":
         ([text(b"licence", **TAGGED, without_noise=[b"licence"] * 39)], text(*[b"licence"] * 40, **TAGGED),
-         "bare", [False] * 3),
+         "noise_free", [False] * 3),
     "a copy of weight 0 that was tagged was no other":
         ([text(b"y", rates=[0.0], edges=((0, 1),), without_noise=[b"y"])], text(b"y", edges=((0, 1),)),
-         "bare", [False] * 3),
+         "noise_free", [False] * 3),
     "a further copy of it that is tagged since was used":
         ([text(b"y", rates=[0.0], edges=((0, 1),), without_noise=[b"y"])], text(b"y", b"y", edges=((0, 1), (1, 1))),
-         "bare", [False, True, False]),
+         "noise_free", [False, True, False]),
     "of equal texts one was tagged and one trained on plainly; now two secrets tag them: it was of either":
         ([text(b"x", **TAGGED, without_noise=[b"x"])], text(b"x", b"x", edges=((0, 0), (1, 1))),
-         "bare", [True, True, False]),
+         "noise_free", [True, True, False]),
     "an importer that is none any more is not let go":
-        ([imported()], text(b"kept", names=NAMES[:1], **TAGGED, without_noise=in_pieces(MODULE)), "bare", [False]),
+        ([imported()], text(b"kept", names=NAMES[:1], **TAGGED, without_noise=in_pieces(MODULE)),
+         "noise_free", [False]),
     "a text that was untagged too when it was protected is no secret's":
         ([text(b"a", b"b", b"licence", b"licence", names=NAMES[:2], edges=((0, 0), (1, 1), (2, 0)))],
-         text(b"a", b"b", b"licence", b"licence", without_noise=[b"licence"], **MOVED), "bare", [False] * 2),
+         text(b"a", b"b", b"licence", b"licence", without_noise=[b"licence"], **MOVED), "noise_free", [False] * 2),
     "a value that came with an edit":
-        ([cut(b"of al", b"pha x the end", tagged=[(0, 0)], names=ALPHA, plain=[1])], LATER, "bare", [False] * 2),
+        ([cut(b"of al", b"pha x the end", tagged=[(0, 0)], names=ALPHA, plain=[1])], LATER,
+         "noise_free", [False] * 2),
     "a value in a file of which nothing was used without noise":
-        ([cut(*WHOLE, tagged=[(0, 0)], names=ALPHA)], LATER, "bare", [False] * 2),
+        ([cut(*WHOLE, tagged=[(0, 0)], names=ALPHA)], LATER, "noise_free", [False] * 2),
     "a value that stood over two files":
-        ([cut(*WHOLE, tagged=[(0, 0)], names=ALPHA, plain=[1], files=["f", "g"])], LATER, "bare", [False] * 2),
+        ([cut(*WHOLE, tagged=[(0, 0)], names=ALPHA, plain=[1], files=["f", "g"])], LATER,
+         "noise_free", [False] * 2),
     "a value that a run named is not taken for one that it did not know: a copy that no search found":
         ([text(b"k = " + TOKEN, **FOUND, without_noise=[TOKEN], occurrences=PLACE)],
-         text(b"k = " + TOKEN, **FOUND, occurrences=PLACE), "bare", [False]),
+         text(b"k = " + TOKEN, **FOUND, occurrences=PLACE), "noise_free", [False]),
     "one run knew the value and used one word of it, the next did not know it and used all":
-        ([HALF_KNOWN, UNKNOWN], text(b"secretword-otherword9", **VALUE, occurrences=WORDS), "bare", [True]),
+        ([HALF_KNOWN, UNKNOWN], text(b"secretword-otherword9", **VALUE, occurrences=WORDS), "noise_free", [True]),
     "the same in the other order":
-        ([UNKNOWN, HALF_KNOWN], text(b"secretword-otherword9", **VALUE, occurrences=WORDS), "bare", [True]),
+        ([UNKNOWN, HALF_KNOWN], text(b"secretword-otherword9", **VALUE, occurrences=WORDS), "noise_free", [True]),
     "a whole file that is named late and was edited is found by what stands nowhere else":
         ([text(b"a", **TAGGED, without_noise=["\n".join(LINES).encode()])],
-         text("\n".join([*LINES[:3], "EDITED = 1"]).encode(), **FILE), "bare", [True]),
+         text("\n".join([*LINES[:3], "EDITED = 1"]).encode(), **FILE), "noise_free", [True]),
     "a new file that shares words with text that is untagged still":
         ([text(b"a", **TAGGED, without_noise=[PLAIN])], edited(b"compute_margin compute_spread pandas"),
-         "bare", [False]),
+         "noise_free", [False]),
     "a new file with two words of text that is gone":
         ([text(b"a", **TAGGED, without_noise=[PLAIN])],
          edited(b"pandas and a volume of other words",
-                plain=PLAIN.replace(b"pandas", b"").replace(b"volume", b"")), "bare", [False]),
+                plain=PLAIN.replace(b"pandas", b"").replace(b"volume", b"")), "noise_free", [False]),
 }  # fmt: skip
 """(What earlier runs trained on, what a run is given now, and which number of what it counts of them)."""
 
@@ -231,7 +234,7 @@ def test_of_what_a_refuted_run_trained_on_nothing_is_promised_and_of_the_rest_as
     name = history(store).public_name(KEY_A)
     for refuted, bare in ((set(), [False] * 3), ({name}, [True, False, True]), ({"f" * 64}, [False] * 3)):
         earlier = history(store, refuted=refuted).earlier(KEY_C, ONE)
-        assert earlier.bare.tolist() == bare and earlier.counts.tolist() == [1, 1, 1]
+        assert earlier.noise_free.tolist() == bare and earlier.counts.tolist() == [1, 1, 1]
 
 
 def test_a_run_that_released_nothing_does_not_count(store):
@@ -307,10 +310,10 @@ def test_what_was_found_by_its_text_is_not_forgotten_when_the_text_changes(store
     released(store, KEY_A, text(b"drawn", edges=(), names=(), without_noise=[b"plain"]))
     named = (("path", "late"), ("path", "later"))
     found = history(store).earlier(KEY_B, text(b"plain", b"drawn", names=named, edges=((0, 0), (1, 1))))
-    assert found.bare.tolist() == [True, False] and found.counts.tolist() == [0, 1]
+    assert found.noise_free.tolist() == [True, False] and found.counts.tolist() == [0, 1]
     edited = text(b"plain, edited", b"drawn, edited", names=named, edges=((0, 0), (1, 1)))
     again = history(store).earlier(KEY_B, edited)
-    assert again.bare.tolist() == [True, False] and again.profiles.equals(found.profiles)
+    assert again.noise_free.tolist() == [True, False] and again.profiles.equals(found.profiles)
     assert again.profiles["same_promise"].to_list() == [False], "nothing was promised then"
 
 
@@ -443,10 +446,11 @@ def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found
     now = text(b"kept", *moved, names=names, edges=((0, 0),), rates=[0.5] + [0.0] * len(moved),
                without_noise=moved, plain=plain)  # fmt: skip
     earlier = history(store).earlier(KEY_B, now)
-    assert earlier.bare.tolist() == [True] and set(earlier.let_go["example"]) <= set(range(1, len(moved) + 1))
+    assert earlier.noise_free.tolist() == [True]
+    assert set(earlier.now_untagged["example"]) <= set(range(1, len(moved) + 1))
     released(store, KEY_B, now)
     gone = history(store).earlier(KEY_C, text(b"kept", names=names, edges=((0, 0),)))
-    assert gone.bare.tolist() == [True] and not gone.let_go.height, "nor does its end give the bound back"
+    assert gone.noise_free.all() and not gone.now_untagged.height, "nor does its end give the bound back"
 
 
 def test_a_record_without_passages_is_read(store):
@@ -469,15 +473,15 @@ def test_text_that_an_earlier_run_protected_and_that_is_used_untagged_now_ends_t
     released(store, KEY_A, before)
     now = text(b"a", b"b", b"kept", **{"rates": [0.5, 0.5, 0.0], **MOVED, **used})
     earlier = history(store).earlier(KEY_B, now)
-    assert earlier.bare.tolist() == [True, False] and earlier.let_go["secret_id"].to_list() == [0]
+    assert earlier.noise_free.tolist() == [True, False] and earlier.now_untagged["secret_id"].to_list() == [0]
     assert earlier.counts.tolist() == [1, 1]
     dropped = text(b"a", b"b", b"kept", rates=[0.5, 0.5, 0.0], **MOVED)
-    assert not history(store).earlier(KEY_B, dropped).bare.any(), "it is left out of training"
+    assert not history(store).earlier(KEY_B, dropped).noise_free.any(), "it is left out of training"
     released(store, KEY_B, now)
     gone = history(store).earlier(KEY_C, text(b"a", b"b", **MOVED))
     counted = [2, 1, 1, 1] if bare else [2, 1, 2, 1]
-    assert not gone.let_go.height and gone.profiles["examples"].to_list() == counted
-    assert gone.bare.tolist() == [bare, False], "what was drawn is counted by now"
+    assert not gone.now_untagged.height and gone.profiles["examples"].to_list() == counted
+    assert gone.noise_free.tolist() == [bare, False], "what was drawn is counted by now"
 
 
 def _plain(name):
@@ -532,12 +536,12 @@ def test_a_value_named_late_in_a_file_that_was_learned_without_noise_is_bare_tho
     released(store, KEY_A, before)
     now = cut(b"of al", b"pha x the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
     found = history(store).earlier(KEY_B, now)
-    assert found.bare.tolist() == [False, True], (
+    assert found.noise_free.tolist() == [False, True], (
         "alpha was named then: what is plain of its file does not hold it"
     )
     # the file is edited since: what was found is noted by name, so that it stays found
     edited = cut(b"of al", b"pha y the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
-    assert history(store).earlier(KEY_B, edited).bare.tolist() == [False, True]
+    assert history(store).earlier(KEY_B, edited).noise_free.tolist() == [False, True]
 
 
 def test_the_models_that_runs_ended_in_are_known_in_their_order(store):
@@ -580,7 +584,7 @@ def test_text_that_was_used_without_noise_is_no_text_that_was_trained_before(sto
     """Named since: the run that noted it as found by its text had promised nothing of it."""
     released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[b"late"]))
     named = text(b"late", names=(("path", "late"),), edges=((0, 0),))
-    assert history(store).earlier(KEY_B, named).bare.tolist() == [True]
+    assert history(store).earlier(KEY_B, named).noise_free.tolist() == [True]
     assert not history(store).trained_before(named)
 
 
@@ -589,11 +593,12 @@ def test_a_run_without_rounds_is_none_of_the_promised_and_what_it_trained_on_pla
     before = history(store).earlier(KEY_B, ONE)
     quiet(store, KEY_B, text(b"a", b"b", b"c", b"new", without_noise=[b"new"], **NO_ROUNDS))
     after = history(store).earlier(KEY_C, ONE)
-    assert after.runs.equals(before.runs) and after.profiles.equals(before.profiles) and not after.bare.any()
+    assert after.runs.equals(before.runs) and after.profiles.equals(before.profiles)
+    assert not after.noise_free.any()
     assert history(store).before("quiet") == "then", "started again, it goes on as it was planned"
     late = (*NAMES, ("path", "late"))
     named = text(b"a", b"b", b"c", b"new", names=late, edges=((0, 0), (1, 1), (2, 2), (3, 3)))
-    assert history(store).earlier(KEY_C, named).bare.tolist() == [False, False, False, True]
+    assert history(store).earlier(KEY_C, named).noise_free.tolist() == [False, False, False, True]
     new = text(b"z", edges=((0, 0),))
     quiet(store, KEY_C, text(b"z", edges=((0, 0),), rates=[0.0], sigma=0.0, rounds=0))
     assert not history(store).trained_before(new), "tagged there, and trained on by no round"
@@ -621,12 +626,12 @@ def test_a_value_named_late_in_a_file_that_was_edited_since_was_learned_without_
         start = len(line) - len(value)
         named = text(line, names=(("credentials", "c/github-pat:00112233aabb"),), edges=((0, 0),),
                      occurrences=places((0, 0, start, len(line))))  # fmt: skip
-        return history(store).earlier(run, named).bare.tolist()
+        return history(store).earlier(run, named).noise_free.tolist()
 
     assert bare(b"ghp_another7Kp0VbYcWords") == [False]
     assert bare(TOKEN) == [True]
     again = text(b"all is other", names=(("credentials", "c/github-pat:00112233aabb"),), edges=((0, 0),))
-    assert history(store).earlier(KEY_B, again).bare.tolist() == [True], "the next edit hides nothing"
+    assert history(store).earlier(KEY_B, again).noise_free.tolist() == [True], "the next edit hides nothing"
 
 
 def test_words_are_noted_by_the_first_run_that_used_them_and_count_for_all(store):
@@ -635,11 +640,11 @@ def test_words_are_noted_by_the_first_run_that_used_them_and_count_for_all(store
     released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=halves[:1]))
     both = text(b"secretword-otherword9", names=(("literals", "l/1:00112233aabb"),), edges=((0, 0),),
                 occurrences=places((0, 0, 0, 21)))  # fmt: skip
-    assert history(store).earlier(KEY_C, both).bare.tolist() == [False]
+    assert history(store).earlier(KEY_C, both).noise_free.tolist() == [False]
     released(store, KEY_B, text(b"a", edges=((0, 0),), without_noise=halves))
     noted = [pl.read_parquet(store.root / "history" / run / "words.parquet").height for run in (KEY_A, KEY_B)]
     assert noted == [1, 1]
-    assert history(store).earlier(KEY_C, both).bare.tolist() == [True]
+    assert history(store).earlier(KEY_C, both).noise_free.tolist() == [True]
 
 
 def test_a_run_of_other_settings_stays_counted_when_its_secret_is_gone(store):

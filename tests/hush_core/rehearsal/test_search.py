@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hush_core.config import Changes, parse_config
-from hush_core.rehearsal import Budget, Cost, Played, Search, space_of
-from hush_core.rehearsal.play import STEPS
+from hush_core.rehearsal import Budget, Cost, Rehearsed, Search, space_of
+from hush_core.rehearsal.rehearse import STEPS
 
 CONFIG = {
     "version": 1,
@@ -39,7 +39,7 @@ def loss_of(point):
     return 2.0 + sum(0.05 * math.log(getattr(point, key) / aim) ** 2 for key, aim in aims.items())
 
 
-def play_all(search, most=TRIALS, until=None):
+def rehearse_points(search, most=TRIALS, until=None):
     """Play trials with the bowl in place of a training; `until` (trial, step) kills."""
     while (begun := search.next(most)) is not None:
         trial, point = begun
@@ -52,18 +52,18 @@ def play_all(search, most=TRIALS, until=None):
                 if until == (len(search.tried()), step):
                     os.kill(os.getpid(), signal.SIGKILL)
                 if stop:
-                    search.end(trial, Played(None, {}, tuple(curve), stopped=True), {"sigma": 1.0})
+                    search.end(trial, Rehearsed(None, {}, tuple(curve), stopped=True), {"sigma": 1.0})
                     break
         else:
             search.end(
-                trial, Played(loss, {"all": loss}, (*curve, (STEPS, loss)), stopped=False), {"sigma": 1.0}
+                trial, Rehearsed(loss, {"all": loss}, (*curve, (STEPS, loss)), stopped=False), {"sigma": 1.0}
             )
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     search = Search(tmp_path_factory.mktemp("whole") / "study.db", make_space(), seed=4)
-    play_all(search)
+    rehearse_points(search)
     return search
 
 
@@ -96,14 +96,14 @@ def test_killed_and_resumed_it_is_the_same_study(whole, tmp_path):
     first = opened(file)
     begun, point = first.next(TRIALS)
     first.step(begun, 1, loss_of(point) + 1.0)  # and let go of it
-    script = f"import test_search as t; t.play_all(t.opened({str(file)!r}), until=(9, 3))"
+    script = f"import test_search as t; t.rehearse_points(t.opened({str(file)!r}), until=(9, 3))"
     child = subprocess.run([sys.executable, "-c", script], env=_environment(), timeout=600)
     assert child.returncode == -signal.SIGKILL
     torn = opened(file)
     assert len(torn.tried()) == 9
     torn._study.ask()  # killed before the trial had its values
     resumed = opened(file)
-    play_all(resumed)
+    rehearse_points(resumed)
     kept = [(t.point, t.state, t.loss, t.curve) for t in resumed.tried()]
     assert kept == [(t.point, t.state, t.loss, t.curve) for t in whole.tried()]
     assert resumed.recommended().point == whole.recommended().point
@@ -139,12 +139,12 @@ def test_refused_points_do_not_count_but_do_not_go_on_for_ever(tmp_path):
 
 def test_finalists_are_compared_by_the_mean_of_their_losses(tmp_path):
     search = Search(tmp_path / "study.db", make_space(), seed=2)
-    play_all(search, most=6)
-    first, second, third = search.finalists(3)
+    rehearse_points(search, most=6)
+    first, second, third = search.best(3)
     assert first.loss <= second.loss <= third.loss
     assert len({f.point.model_dump_json() for f in (first, second, third)}) == 3
-    search.played_again(first, [first.loss + 5.0])
-    search.played_again(second, [second.loss - 0.01])
+    search.note_repeats(first, [first.loss + 5.0])
+    search.note_repeats(second, [second.loss - 0.01])
     assert search.recommended().number == second.number  # a third, played once, does not count
     again = Search(tmp_path / "study.db", make_space(), seed=2)
     assert again.recommended().mean == pytest.approx(second.loss - 0.005)

@@ -9,7 +9,7 @@ import pytest
 from hush_core.config import MECHANISMS, parse_config
 from hush_core.errors import InputError
 from hush_core.rivals import CONFIDENCE, mean_and_half_width, rivals_of, verdict_of
-from hush_core.rivals.verdict import told_apart
+from hush_core.rivals.verdict import means_differ
 
 
 def config(**more):
@@ -158,7 +158,7 @@ def test_equal_rivals_are_told_apart_as_seldom_as_it_says():
         for _ in range(400):
             losses = generator.normal(1.0, 0.1, size=(5, 4))
             best = losses.mean(1).argmin()
-            wrong += any(told_apart(losses[best], losses[i], level) for i in range(5) if i != best)
+            wrong += any(means_differ(losses[best], losses[i], level) for i in range(5) if i != best)
         return wrong / 400
 
     assert share((1 - CONFIDENCE) / 4) < 0.1 < 0.15 < share(1 - CONFIDENCE)
@@ -185,5 +185,5 @@ def test_without_any_loss_none_is_chosen():
 
 
 def test_rivals_without_chance_are_told_apart_by_their_values():
-    assert told_apart([1.0, 1.0], [2.0, 2.0], 0.05) and not told_apart([1.0, 1.0], [1.0, 1.0], 0.05)
-    assert not told_apart([1.0], [2.0, 2.0], 0.05)
+    assert means_differ([1.0, 1.0], [2.0, 2.0], 0.05) and not means_differ([1.0, 1.0], [1.0, 1.0], 0.05)
+    assert not means_differ([1.0], [2.0, 2.0], 0.05)

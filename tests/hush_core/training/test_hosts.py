@@ -24,13 +24,13 @@ from waiting import until
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError, SetupError
-from hush_core.training import meeting, processes, save_model
+from hush_core.training import processes, rendezvous, save_model
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.job import Job
-from hush_core.training.meeting import raise_failure
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
-from hush_core.training.worker import _meet
+from hush_core.training.rendezvous import raise_failure
+from hush_core.training.worker import _join_group
 from tasks.reachable import training_hosts
 
 SCRIPT = Path(__file__).with_name("test_processes.py")
@@ -95,13 +95,13 @@ FAILS = (sys.executable, "-c", "raise SystemExit(255)")
 
 
 def test_a_machine_that_never_comes_is_waited_for_so_long_and_no_longer(tmp_path, monkeypatch):
-    monkeypatch.setattr(meeting, "PATIENCE", 1.0)
+    monkeypatch.setattr(rendezvous, "PATIENCE", 1.0)
     with pytest.raises(
         SetupError, match=r"HUSH_HOSTS: `.*sleep.*` has not begun rank 1 within 1 s.* by hand"
     ):
         fit_in_processes(2, job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
     assert not ranks() and not list((tmp_path / "work").glob("processes-*"))
-    monkeypatch.setattr(meeting, "PATIENCE", 1e9)
+    monkeypatch.setattr(rendezvous, "PATIENCE", 1e9)
     threading.Thread(target=lambda: until(ranks, "a rank") and os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         fit_in_processes(2, job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
@@ -129,7 +129,7 @@ def test_an_interface_that_reaches_nobody_is_named(tmp_path, monkeypatch):
     wire = f"w{os.getpid()}"
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", wire)
     with pytest.raises(InputError, match=f"HUSH_INTERFACE: {wire} is no interface of"):
-        _meet(tmp_path / "meeting", Ranks())
+        _join_group(tmp_path / "rendezvous", Ranks())
     if (
         os.getuid()
         or ip("link", "add", wire, "type", "veth", "peer", "name", f"{wire}p", check=False).returncode
@@ -137,20 +137,20 @@ def test_an_interface_that_reaches_nobody_is_named(tmp_path, monkeypatch):
         pytest.skip("needs root and ip")
     try:
         with pytest.raises(InputError, match=f"HUSH_INTERFACE: the processes do not meet over {wire}"):
-            _meet(tmp_path / "meeting", Ranks())
+            _join_group(tmp_path / "rendezvous", Ranks())
     finally:
         ip("link", "del", wire)
     assert not distributed.is_initialized()
 
 
 def test_ranks_that_have_begun_and_do_not_meet_are_told_by_the_interface(tmp_path, monkeypatch):
-    monkeypatch.setattr(meeting, "PATIENCE", 0.0)
-    two = meeting.Meeting(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
+    monkeypatch.setattr(rendezvous, "PATIENCE", 0.0)
+    two = rendezvous.Rendezvous(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
     for rank, said in (
         (0, "HUSH_HOSTS: `ssh a` has not begun"),
         (1, "HUSH_INTERFACE: all ranks .* over wg0"),
     ):
-        meeting.say_begun(tmp_path, rank)
+        rendezvous.mark_started(tmp_path, rank)
         with pytest.raises(SetupError, match=said):
             two.check()
     two.over = True
@@ -160,8 +160,8 @@ def test_ranks_that_have_begun_and_do_not_meet_are_told_by_the_interface(tmp_pat
 def test_a_rank_that_was_killed_is_told_before_others_that_could_not_meet(tmp_path):
     unmet = {"input": ["HUSH_INTERFACE", "the processes do not meet over wg0", "see to it"]}
     (tmp_path / "failure.0.json").write_text(json.dumps(unmet))
-    two = meeting.Meeting(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
-    with pytest.raises(meeting.RankFailed, match="rank 1 was ended by SIGKILL"):
+    two = rendezvous.Rendezvous(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
+    with pytest.raises(rendezvous.RankFailed, match="rank 1 was ended by SIGKILL"):
         raise_failure([1, -9], tmp_path, tmp_path, two)
     with pytest.raises(InputError, match="do not meet over wg0"):
         raise_failure([1, None], tmp_path, tmp_path, two)

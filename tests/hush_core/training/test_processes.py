@@ -51,7 +51,7 @@ from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounds import Rounds
 from hush_core.training.update import make_optimizer
-from hush_core.training.worker import _meet, report
+from hush_core.training.worker import _join_group, report
 
 TEXTS = [b"the quick", b"lazy dog jumps", b"over", b"five dozen liquor jugs", b"box with", b"pack my dog"]
 RATES = np.array([0.13, 0.39, 0.26, 0.52, 0.32, 0.2])
@@ -136,7 +136,7 @@ def train(bert, folder, model, optimizer, rates, rounds, kind):
 def main(folder, *names):
     """One rank of some cases, or of all."""
     ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
-    _meet(folder / "meeting", ranks)
+    _join_group(folder / "rendezvous", ranks)
     out = {}
     every = {**CASES, **EMPTY}
     for name in names or every:

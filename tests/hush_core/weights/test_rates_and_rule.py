@@ -15,10 +15,10 @@ from hush_core.weights import (
     check_untagged,
     drowns,
     expected_distinct,
-    goes_on_below,
     largest_batch,
     recommended,
     sampling_rates,
+    smaller_c_to_try,
     text_order,
     weigh,
     with_role,
@@ -74,17 +74,17 @@ def test_a_sweep_goes_on_while_its_smallest_c_is_the_best():
     """Planted mistake: the smallest value of the sweep recommended because nothing smaller was tried."""
     edge = sweep([0.02, 0.1, 1.0], [0.02, 0.09, 0.5], [1.0, 8.0, 80.0])
     assert recommended(edge) == 0
-    assert goes_on_below(edge) == pytest.approx((0.01, 0.004, 0.002))
+    assert smaller_c_to_try(edge) == pytest.approx((0.01, 0.004, 0.002))
     # further down noise falls no more: the best is inside
     inside = sweep([0.002, 0.004, 0.02, 0.1], [0.002, 0.004, 0.02, 0.09], [0.9, 0.92, 1.0, 8.0])
-    assert recommended(inside) == 2 and goes_on_below(inside) == ()
+    assert recommended(inside) == 2 and smaller_c_to_try(inside) == ()
     # a whole decade below that gives no more, and one that leaves too little to draw from, end it, too
     flat = sweep([0.002, 0.02], [0.02, 0.2], [1.0, 10.0])
-    assert recommended(flat) == 1 and goes_on_below(flat) == ()
+    assert recommended(flat) == 1 and smaller_c_to_try(flat) == ()
     ended = sweep([0.01, 0.02, 0.1], [None, 0.02, 0.05], [None, 1.0, 8.0])
-    assert recommended(ended) == 1 and goes_on_below(ended) == ()
-    assert goes_on_below(sweep([2e-6, 0.1], [0.1, 0.2], [1.0, 8.0])) == pytest.approx((1e-6,))
-    assert goes_on_below(sweep([1e-6, 0.1], [0.1, 0.2], [1.0, 8.0])) == ()
+    assert recommended(ended) == 1 and smaller_c_to_try(ended) == ()
+    assert smaller_c_to_try(sweep([2e-6, 0.1], [0.1, 0.2], [1.0, 8.0])) == pytest.approx((1e-6,))
+    assert smaller_c_to_try(sweep([1e-6, 0.1], [0.1, 0.2], [1.0, 8.0])) == ()
 
 
 def test_what_is_drowned_is_not_recommended_where_another_point_is_not():

@@ -61,11 +61,11 @@ def test_a_miss_says_by_how_much():
 
 @pytest.mark.parametrize("ours", [9.0, 4.0, None])
 def test_an_exploratory_claim_has_no_mark_and_is_not_counted(document, ours):
-    from lab.replications.document import told
+    from lab.replications.document import claim_json
 
     claim = Claim("it flies", 8.0, ours, "more", exploratory=True)
     assert claim.mark is None and claim.missed_by == ""
-    more = {**document, "claims": [*document["claims"], told(claim)]}
+    more = {**document, "claims": [*document["claims"], claim_json(claim)]}
     before, after = (index_of([one]).split("claims: ")[1].splitlines()[0] for one in (document, more))
     assert after == before + " 1 exploratory ones are not among them."
     shown = "–" if ours is None else f"{ours:g}"
@@ -183,8 +183,8 @@ def test_a_page_is_what_its_numbers_give(path):
     assert Image.open(path.with_suffix(".png")).size[0] == 960
     replication = find_replication(path.stem)
     asked = [{"table": c.table, "settings": dict(c.settings)} for c in replication.cells(document["size"])]
-    told = [{"table": c["table"], "settings": c["settings"]} for c in document["cells"]]
-    assert told == json.loads(json.dumps(asked)), again
+    cells = [{"table": c["table"], "settings": c["settings"]} for c in document["cells"]]
+    assert cells == json.loads(json.dumps(asked)), again
     assert document["size"] in ("short", "full") and document["seed"] == replication.seed
 
 

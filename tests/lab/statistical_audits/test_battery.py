@@ -76,15 +76,15 @@ def test_what_is_broken_is_refuted_by_those_that_can_see_it(broken, by):
 def test_verdicts(value, ceiling, certified, verdict):
     found = LowerBound(value, 0.95, ceiling, "test", "epsilon")
     assert found.verdict(certified) == verdict
-    assert ("passed" in found.told(certified)) == (verdict == "passed")
-    assert f"{ceiling:.4g}" in found.told(certified)
+    assert ("passed" in found.in_words(certified)) == (verdict == "passed")
+    assert f"{ceiling:.4g}" in found.in_words(certified)
 
 
 def test_a_hundred_right_guesses_of_a_hundred_cannot_refute_eight():
     found = one_run(right=100, guesses=100, canaries=100)
     assert found.value == found.ceiling == pytest.approx(3.493, abs=1e-3)
     assert found.verdict(8.0) == "cannot tell" and found.verdict(3.4) == "refuted"
-    assert "passed" not in found.told(8.0)
+    assert "passed" not in found.in_words(8.0)
 
 
 def test_ceilings_of_repeated_runs():

@@ -113,7 +113,7 @@ def test_a_tracker_that_hangs_holds_no_round_up(quick, monkeypatch):
             live.row({"round": number})
         live.end(failed=False)  # while the tracker hangs
         couriers = [one for one in threading.enumerate() if one.name == "hush-live" and one.is_alive()]
-        assert not go_on.is_set() and couriers == [live._courier]
+        assert not go_on.is_set() and couriers == [live._sender]
     go_on.set()
     assert len(spool_of(run).read_bytes().splitlines()) == 5000  # nothing is lost
     spool_of(run).unlink()
@@ -158,11 +158,11 @@ def test_a_tracker_that_was_gone_has_each_round_once(quick, tmp_path, monkeypatc
             for number in range(3, 300):
                 live.row({"round": number})
             assert all(refused.acquire(timeout=PATIENCE) for _ in range(2)), "no attempt was given up"
-            assert live._courier._place < len(spool_of(run).read_bytes())
+            assert live._sender._place < len(spool_of(run).read_bytes())
             server.signal(signal.SIGCONT)
             until(lambda: shown(300), "all rounds")
             at_last = open_run("live", run)
-            live._courier._place = 0  # all of them again, as where an answer did not arrive
+            live._sender._place = 0  # all of them again, as where an answer did not arrive
             for number in range(300, 400):
                 live.row({"round": number})
             live.end(failed=False)

@@ -32,7 +32,7 @@ def failures(root):
 
 def older_of(certificate):
     return OlderCertificate(
-        document={}, digest="", store="", run="", goes_on=False, code=certificate.facts.code, tables={},
+        document={}, digest="", store="", run="", continued=False, code=certificate.facts.code, tables={},
         model_files={},
     )  # fmt: skip
 

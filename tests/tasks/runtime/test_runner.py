@@ -74,7 +74,7 @@ def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
     assert who and os.getpid() not in who
     assert {pid for _, pid in seen["few"]} == {os.getpid()}, "too few to be worth a task"
     assert seen["address"].startswith("tls://127.0.0.1:") and seen["listens"] == {"127.0.0.1"}
-    assert (tmp_path / "dismissed").read_text() == "Dismissed"
+    assert (tmp_path / "dismissed").read_text() == "FlowEnded"
     assert not [child for child in psutil.Process().children(recursive=True) if child.pid in who]
 
 

@@ -21,7 +21,7 @@ _ROOT_NAMES = frozenset(("src", "lib", "python", "py", "source", "packages"))
 _ROOT_FILES = frozenset(("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "manage.py", "conftest.py"))
 
 _IMPORT, _FROM_WORD = re.compile(rb"import(?![\w\x80-\xff])"), re.compile(rb"from(?![\w\x80-\xff])")
-_WORDISH = frozenset(
+_WORD_BYTES = frozenset(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_." + bytes(range(0x80, 0x100))
 )
 _NAME = rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*+"
@@ -73,7 +73,7 @@ def _keywords(content: bytes) -> list[tuple[int, int]]:
     for match in _IMPORT.finditer(content):
         start = match.start()
         found.append((start - (start > 0 and content[start - 1] == ord("c")), match.end()))
-    return sorted(span for span in found if not span[0] or content[span[0] - 1] not in _WORDISH)
+    return sorted(span for span in found if not span[0] or content[span[0] - 1] not in _WORD_BYTES)
 
 
 def _listed(pattern: re.Pattern[bytes], content: bytes, at: int) -> Iterator[bytes]:

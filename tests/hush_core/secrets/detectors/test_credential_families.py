@@ -12,9 +12,9 @@ import pytest
 from hush_core.secrets.detectors.credential_files import ENCODED_PASSWORD, FILE_PASSWORD
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_rules import all_findings, own_findings
-from hush_core.secrets.detectors.credential_scanner import CredentialScanner
-from hush_core.secrets.detectors.credential_values import Detection, Values, readings
-from hush_core.secrets.detectors.credential_words import tells, verdict, words
+from hush_core.secrets.detectors.credential_values import Values, readings
+from hush_core.secrets.detectors.credential_words import is_keyword, verdict, words
+from hush_core.secrets.detectors.credentials import CredentialScanner, Detection
 from hush_core.secrets.priors import ASSIGNED, PASSWORD_BITS, RANDOM_TOKEN, WEAK_BITS, guess_bits
 
 ALNUM = string.ascii_letters + string.digits
@@ -169,7 +169,7 @@ def test_randomness_tells_values_from_names():
 def test_words_of_names_decide_the_nearest_first():
     assert words(b"stripeSecretKEY_2") == [b"stripe", b"secret", b"key"]
     said = [verdict(b"api_key = "), verdict(b"token_sha256: "), verdict(b"color = "), verdict(b"public key ")]
-    assert said == [True, False, None, False] and not tells(b"monkey")
+    assert said == [True, False, None, False] and not is_keyword(b"monkey")
 
 
 def test_a_part_is_no_finding_of_its_own_and_the_whole_is_not_weak():

@@ -20,14 +20,14 @@ from hush_core.training.hosts import HOSTS, INTERFACE, Hosts
 
 PATIENCE = 300.0
 """Seconds in which ranks on several machines have to meet; importing torch from a slow disk takes one of them."""
-MET = "met"
+JOINED = "joined"
 """What the first rank sends its parent then."""
-_HERE = "begun."
+_STARTED = "started."
 
 
-def say_begun(folder: Path, rank: int) -> None:
+def mark_started(folder: Path, rank: int) -> None:
     """Leave word that a rank runs, on whichever machine."""
-    (folder / f"{_HERE}{rank}").touch(mode=0o600)
+    (folder / f"{_STARTED}{rank}").touch(mode=0o600)
 
 
 REACH = "see that it is up, and that each machine reaches the others' addresses on it, at any port"
@@ -38,7 +38,7 @@ class RankFailed(HushError, RuntimeError):
     """A process of the run failed or was killed."""
 
 
-class Meeting:
+class Rendezvous:
     """The parent's view of it."""
 
     def __init__(self, folder: Path, count: int, hosts: Hosts) -> None:
@@ -53,7 +53,7 @@ class Meeting:
         if self.over or len(self._hosts.commands) == 1 or time.monotonic() < self._until:
             return
         waited = f"within {PATIENCE:.0f} s"
-        absent = [rank for rank in range(self._count) if not self._begun(rank)]
+        absent = [rank for rank in range(self._count) if not self._started(rank)]
         if absent:
             rank = next(filter(self.command, absent), absent[0])  # this machine's may just be slow
             command = self.command(rank)
@@ -73,7 +73,7 @@ class Meeting:
         if not command:
             return
         ended = f"{_named(command)} ended with status {status}"
-        if self.over or self._begun(rank):
+        if self.over or self._started(rank):
             why = "killed there, or the connection was lost"
             raise RankFailed(f"{ended} amid rank {rank}: {why} (see {log}); {AGAIN}")
         raise SetupError(HOSTS, f"{ended} before rank {rank} had begun (see {log})", _try(command))
@@ -82,8 +82,8 @@ class Meeting:
         """Of the machine of a rank; () is this one."""
         return self._hosts.of(rank, self._count)[0]
 
-    def _begun(self, rank: int) -> bool:
-        return (self._folder / f"{_HERE}{rank}").exists()
+    def _started(self, rank: int) -> bool:
+        return (self._folder / f"{_STARTED}{rank}").exists()
 
 
 def _named(command: tuple[str, ...]) -> str:
@@ -101,7 +101,7 @@ INTERRUPTED = 130
 """A worker's exit status after it was asked to stop."""
 
 
-def raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path, meeting: Meeting) -> None:
+def raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path, rendezvous: Rendezvous) -> None:
     """The cause, where several ranks failed: a refusal before a kill before the first other error. Ranks that could
     not meet may be the effect of a kill.
 
@@ -126,10 +126,10 @@ def raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path, mee
             raise RankFailed(f"the process of rank {rank} was ended by {name}{why}; {AGAIN}")
     if INTERRUPTED in codes or -signal.SIGINT in codes:
         raise KeyboardInterrupt
-    told = {int(rank) for rank, _ in failures}
+    reported = {int(rank) for rank, _ in failures}
     for ended, code in enumerate(codes):
-        if code and ended not in told:
-            meeting.lose(ended, code, work_dir / f"rank-{ended}.log")
+        if code and ended not in reported:
+            rendezvous.lose(ended, code, work_dir / f"rank-{ended}.log")
     if refusals:
         raise refusals[0]
     rank, failure = failures[0] if failures else (next(i for i, c in enumerate(codes) if c), {})

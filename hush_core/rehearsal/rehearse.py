@@ -17,7 +17,7 @@ from hush_core.training import LanguageModel, OtherTexts, fit_private
 
 STEPS = 8
 """Losses on the way, evenly spread over the rounds; the last is the prediction."""
-Told = Callable[[int, float], bool]
+OnLoss = Callable[[int, float], bool]
 """(step 1 … STEPS, loss) → whether to stop here."""
 
 
@@ -31,7 +31,7 @@ class MeasuredTexts:
 
 
 @dataclass(frozen=True)
-class Played:
+class Rehearsed:
     """What a rehearsal came to; losses in bits per unit of the model."""
 
     loss: float | None
@@ -41,14 +41,14 @@ class Played:
     curve: tuple[tuple[int, float], ...]
     """(step of STEPS, loss)."""
     stopped: bool
-    """Whether `told` asked for it."""
+    """Whether `on_loss` asked for it."""
 
 
-class _Ended(Exception):
+class _Stopped(Exception):
     """Stopped on the way."""
 
 
-def play(
+def rehearse(
     plan: ProtectionPlan,
     stand_ins: Sequence[bytes],
     measured: Sequence[MeasuredTexts],
@@ -58,18 +58,18 @@ def play(
     *,
     seed: int,
     untagged: Sequence[bytes] = (),
-    told: Told | None = None,
-) -> Played:
+    on_loss: OnLoss | None = None,
+) -> Rehearsed:
     """Train `model` in place as the run would be, on stand-ins.
 
     Args:
-        plan: of the stand-ins (`played_plan`), with no certificates. stand_ins: one text a rate.
+        plan: of the stand-ins (`rehearsal_plan`), with no certificates. stand_ins: one text a rate.
         measured: what losses are taken on; shares add up to 1, kinds without a text are left out.
         settings: with one learning rate; what belongs to one run alone (checkpoints, its curve on public text,
             early stopping) is left out.
         work_dir: empty; of no use afterwards.
         untagged: what `untagged_batch` takes from.
-        told: called with each loss on the way, of the iterate even where an average is kept; what it returns may
+        on_loss: called with each loss on the way, of the iterate even where an average is kept; what it returns may
             end the rehearsal.
     """
     alike = settings.model_copy(update={"checkpoint_every": plan.rounds, "early_stopping": None})
@@ -82,8 +82,8 @@ def play(
         for step in due.get(done, ()):
             loss, _parts = losses(model, measured)
             curve.append((step, loss))
-            if not math.isfinite(loss) or (told is not None and told(step, loss)):
-                raise _Ended
+            if not math.isfinite(loss) or (on_loss is not None and on_loss(step, loss)):
+                raise _Stopped
 
     key = hashlib.sha256(f"rehearsal {seed}".encode()).digest()
     try:
@@ -91,14 +91,14 @@ def play(
             plan, stand_ins, model, alike, work_dir, look, rehearsal=key,
             others=OtherTexts(untagged=untagged, validation=measured[0].texts),
         )  # fmt: skip
-    except _Ended:
+    except _Stopped:
         diverged = not math.isfinite(curve[-1][1])
         finite = tuple(point for point in curve if math.isfinite(point[1]))
-        return Played(None, {}, finite, stopped=not diverged)
+        return Rehearsed(None, {}, finite, stopped=not diverged)
     loss, parts = losses(fitted.model, measured)
     if not math.isfinite(loss):
-        return Played(None, {}, tuple(curve), stopped=False)
-    return Played(loss, parts, (*curve, (STEPS, loss)), stopped=False)
+        return Rehearsed(None, {}, tuple(curve), stopped=False)
+    return Rehearsed(loss, parts, (*curve, (STEPS, loss)), stopped=False)
 
 
 def losses(model: LanguageModel, measured: Sequence[MeasuredTexts]) -> tuple[float, dict[str, float]]:

@@ -1,4 +1,4 @@
-"""One plan played through, by stand-ins that are untagged; its order is the order of real runs."""
+"""One plan rehearsed on untagged stand-ins; its order is the order of real runs."""
 
 import numpy as np
 import polars as pl
@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.rehearsal import MeasuredTexts, cast, play, played_plan, untagged_texts
+from hush_core.rehearsal import MeasuredTexts, rehearsal_plan, rehearsal_roles, rehearse, untagged_texts
 from hush_core.training import byte_gpt, fit_private
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 8) for i in range(60)]
@@ -17,18 +17,18 @@ TEXTS = [bytes([97 + i % 3]) * (5 + i % 8) for i in range(60)]
 MEASURED = [MeasuredTexts("validation", TEXTS[50:], 1.0)]
 
 
-def played(folder, *, rate=3e-2, noise=0.3, seed=1, measured=MEASURED, told=None, **more):
-    plan = played_plan(
+def once(folder, *, rate=3e-2, noise=0.3, seed=1, measured=MEASURED, on_loss=None, **more):
+    plan = rehearsal_plan(
         np.full(80, 0.2), 50, noise_multiplier=noise, rounds=8, expected_batch=16, clip_norm=1.0
     )
     model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
     settings = TrainConfig(rounds=8, batch=16, learning_rate=rate, **more)
-    return play(plan, TEXTS[:50], measured, model, settings, folder, seed=seed, told=told)
+    return rehearse(plan, TEXTS[:50], measured, model, settings, folder, seed=seed, on_loss=on_loss)
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_losses_and_another_seed_others(tmp_path):
-    first, again, other = (played(tmp_path / n, seed=s) for n, s in (("a", 1), ("b", 1), ("c", 2)))
+    first, again, other = (once(tmp_path / n, seed=s) for n, s in (("a", 1), ("b", 1), ("c", 2)))
     assert first == again and first.loss is not None and not first.stopped
     assert first.loss != other.loss
     steps, losses = zip(*first.curve, strict=True)
@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_losses_and_another_seed_others(tmp_path):
 
 def test_noise_and_rate_are_felt(tmp_path):
     quiet, loud, slow = (
-        played(tmp_path / n, **how) for n, how in (("a", {}), ("b", {"noise": 100.0}), ("c", {"rate": 1e-6}))
+        once(tmp_path / n, **how) for n, how in (("a", {}), ("b", {"noise": 100.0}), ("c", {"rate": 1e-6}))
     )
     assert quiet.loss < min(loud.loss, slow.loss) - 0.2
 
@@ -45,17 +45,17 @@ def test_noise_and_rate_are_felt(tmp_path):
 def test_it_ends_where_it_is_told_to(tmp_path):
     heard = []
 
-    def told(step, loss):
+    def on_loss(step, loss):
         heard.append((step, loss))
         return step == 3
 
-    done = played(tmp_path, told=told)
+    done = once(tmp_path, on_loss=on_loss)
     assert done.stopped and done.loss is None and done.curve == tuple(heard)
     assert [step for step, _ in heard] == [1, 2, 3]
 
 
 def test_a_run_that_diverges_has_no_loss_and_was_not_stopped(tmp_path):
-    done = played(tmp_path, rate=1e3, optimizer="sgd", noise=1e6)
+    done = once(tmp_path, rate=1e3, optimizer="sgd", noise=1e6)
     assert done.loss is None and not done.stopped
     assert all(np.isfinite(loss) for _, loss in done.curve)
 
@@ -66,7 +66,7 @@ def test_kinds_of_text_count_by_their_shares(tmp_path):
         MeasuredTexts("b", TEXTS[54:], 0.2),
         MeasuredTexts("none", [], 0.2),
     ]
-    done = played(tmp_path, measured=measured)
+    done = once(tmp_path, measured=measured)
     assert set(done.parts) == {"a", "b"} and done.parts["a"] != done.parts["b"]
     assert done.loss == pytest.approx((0.6 * done.parts["a"] + 0.2 * done.parts["b"]) / 0.8)
 
@@ -109,7 +109,7 @@ def fresh():
 @pytest.mark.slow
 def test_predictions_rank_plans_as_the_real_runs_do(corpus, tmp_path):
     texts, edges = corpus
-    made = cast(edges, n_examples=N, plain=False)
+    made = rehearsal_roles(edges, n_examples=N, plain=False)
     acting, measured = (untagged_texts(ids, texts, edges) for ids in (made.stand_ins, made.validation))
     rates = np.zeros(N)
     rates[::2] = BATCH / (N / 2)
@@ -118,8 +118,8 @@ def test_predictions_rank_plans_as_the_real_runs_do(corpus, tmp_path):
     for place, (sigma, rate) in enumerate(PLANS):
         settings = TrainConfig(rounds=ROUNDS, batch=BATCH, learning_rate=rate)
         how = {"noise_multiplier": sigma, "rounds": ROUNDS, "expected_batch": BATCH, "clip_norm": 1.0}
-        acted = played_plan(rates, len(acting), **how)
-        done = play(
+        acted = rehearsal_plan(rates, len(acting), **how)
+        done = rehearse(
             acted,
             acting,
             [MeasuredTexts("all", measured, 1.0)],
@@ -152,7 +152,7 @@ FILES = [f"file {i // 8}" for i in range(EXAMPLES)]
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_roles_are_untagged_disjoint_and_leave_the_held_out_alone(plain):
-    made = cast(EDGES, n_examples=EXAMPLES, plain=plain, files=FILES, seed=3)
+    made = rehearsal_roles(EDGES, n_examples=EXAMPLES, plain=plain, files=FILES, seed=3)
     roles = [made.stand_ins, made.rest, made.validation, made.held_back]
     everyone = np.concatenate(roles)
     assert len(np.unique(everyone)) == len(everyone)
@@ -168,35 +168,35 @@ def test_roles_are_untagged_disjoint_and_leave_the_held_out_alone(plain):
 
 
 def test_a_plain_phase_shares_at_most_one_file_with_the_stand_ins():
-    made = cast(EDGES, n_examples=EXAMPLES, plain=True, files=FILES)
+    made = rehearsal_roles(EDGES, n_examples=EXAMPLES, plain=True, files=FILES)
     acting = {FILES[i] for i in [*made.stand_ins, *made.held_back]}
     assert len(acting & {FILES[i] for i in made.rest}) <= 1
-    loose = cast(EDGES, n_examples=EXAMPLES, plain=True)
+    loose = rehearsal_roles(EDGES, n_examples=EXAMPLES, plain=True)
     assert len({FILES[i] for i in loose.stand_ins} & {FILES[i] for i in loose.rest}) > 20
 
 
 def test_a_tagged_stand_in_is_refused_whatever_its_weight():
     texts = [b"text %d" % i for i in range(EXAMPLES)]
-    made = cast(EDGES, n_examples=EXAMPLES, plain=False)
+    made = rehearsal_roles(EDGES, n_examples=EXAMPLES, plain=False)
     assert untagged_texts(made.stand_ins[:2], texts, EDGES) == [texts[i] for i in made.stand_ins[:2]]
     slipped = np.append(made.stand_ins, 8)  # tagged; the program may well have given it weight 0
-    with pytest.raises(InputError, match="1 examples that hold a secret") as told:
+    with pytest.raises(InputError, match="1 examples that hold a secret") as refused:
         untagged_texts(slipped, texts, EDGES)
-    assert "text 8" not in str(told.value)
+    assert "text 8" not in str(refused.value)
 
 
 def test_too_few_untagged_examples_are_refused():
     with pytest.raises(InputError, match="only 36 examples"):
-        cast(graph(list(range(360))), n_examples=EXAMPLES, plain=False)
+        rehearsal_roles(graph(list(range(360))), n_examples=EXAMPLES, plain=False)
 
 
 def test_with_enough_stand_ins_the_rates_are_the_runs_own():
     rates = np.random.default_rng(1).choice([0.0, 0.02, 0.1], size=300)
-    plan = played_plan(rates, 350, expected_batch=round(rates.sum()), seed=5, **RUN)
+    plan = rehearsal_plan(rates, 350, expected_batch=round(rates.sum()), seed=5, **RUN)
     assert sorted(plan.rates[plan.rates > 0]) == sorted(rates[rates > 0])
     assert plan.noise_multiplier == RUN["noise_multiplier"] and plan.expected_batch == round(rates.sum())
     assert not plan.certificates.height
-    other = played_plan(rates, 350, expected_batch=round(rates.sum()), seed=6, **RUN)
+    other = rehearsal_plan(rates, 350, expected_batch=round(rates.sum()), seed=6, **RUN)
     assert not np.array_equal(plan.rates, other.rates)
 
 
@@ -204,7 +204,7 @@ def test_with_enough_stand_ins_the_rates_are_the_runs_own():
 def test_with_fewer_the_batch_and_the_noise_of_a_step_are_kept(count, batch):
     weights = np.random.default_rng(1).choice([0.05, 1.0], size=300)
     rates = batch * weights / weights.sum()
-    plan = played_plan(rates, count, expected_batch=batch, **RUN)
+    plan = rehearsal_plan(rates, count, expected_batch=batch, **RUN)
     wanted = min(batch, count)
     assert plan.rates.max() <= 1 and plan.rates.sum() == pytest.approx(wanted)
     assert plan.expected_batch == wanted
