@@ -11,6 +11,7 @@ The attacker is never shown the value: before and after it, a text is cut where 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -94,11 +95,8 @@ def redacted_exposure(
     values: pl.DataFrame,
     redacted: pl.DataFrame,
     *,
-    alternatives: int,
-    seed: int,
     max_contexts: int = 8,
-    stop_after: int | None = None,
-    progress: Progress | None = None,
+    **how: Any,
 ) -> pl.DataFrame:
     """`exposure` of values that were redacted: the attacker knows the text around a placeholder, and asks what
     was there. A model that never saw a value ranks it at random, whatever its training did.
@@ -107,13 +105,13 @@ def redacted_exposure(
         redactions: redacted_id, example_id, start, end of each placeholder in an example's text.
         values: redacted_id, value (binary): what was there; never in a message or in the result.
         redacted: redacted_id, name.
+        how: alternatives, seed, stop_after and progress, as `exposure` takes them.
 
     Returns:
         REDACTED_SCHEMA, one row a secret with a value and a placeholder, as `exposure` gives them.
     """
     both = model.objective.kind == "masked"
     targets = redacted_targets(texts, redactions, values, max_contexts, both=both)
-    how = {"alternatives": alternatives, "seed": seed, "stop_after": stop_after, "progress": progress}
     return _ranked(model, list(targets), redacted, REDACTED_SCHEMA, **how)
 
 

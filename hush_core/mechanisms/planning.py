@@ -12,7 +12,6 @@ from hush_core.config import CorrelatedMechanism, MechanismConfig, Method
 from hush_core.errors import CertificationError, InputError
 from hush_core.mechanisms.unit_privacy import noise_for_unit_privacy
 from hush_core.plan import ProtectionPlan, make_plan
-from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
 
 
@@ -92,15 +91,14 @@ def _for_unit_privacy(
     edges: pl.DataFrame,
     secrets: pl.DataFrame,
     *,
-    rounds: int,
     expected_batch: int,
     clip_norm: float,
     method: Method = "best",
-    progress: Progress | None = None,
+    **how: Any,
 ) -> ProtectionPlan:
-    rates, (epsilon, delta) = sampling_rates(weights, expected_batch), target
+    rates, rounds, (epsilon, delta) = sampling_rates(weights, expected_batch), how["rounds"], target
     sigma = noise_for_unit_privacy(edges, rates, rounds=rounds, epsilon=epsilon, delta=delta)
-    how = {"rounds": rounds, "method": method, "progress": progress}
+    how["method"] = method
     rows = bound_secrets(edges, rates, secrets, noise_multiplier=sigma, **how)
     if (rows["bound"] <= rows["posterior"]).all():
         return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, method, rows)
