@@ -169,7 +169,8 @@ def _taken(
     if entry.protect != "auto":
         return entry.protect, "the config says so"
     if asked.asks_for_noise:
-        return "noise", f"the config asks for certified rounds by {asked.asks_for_noise}"
+        other = "; `protect: redact` replaces every copy that is found instead" if can_redact(entry) else ""
+        return "noise", f"the config asks for certified rounds by {asked.asks_for_noise}{other}"
     if can_redact(entry):
         return "redact", "its secrets are values: every copy that the search finds is replaced, at no noise"
     if not facts.secrets:

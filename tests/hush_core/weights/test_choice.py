@@ -127,7 +127,9 @@ def test_what_a_person_writes_goes_before_the_law(way):
 def test_who_asks_for_certified_rounds_gets_them_for_values_too(asks):
     config = job(PATH, VALUES, **asks)
     assert {entry.protect for entry in values_redacted(config).secrets} == {"noise"}
-    assert {way.taken for way in ways(config, 1).values()} == {"noise"}
+    found = ways(config, 1)
+    assert {way.taken for way in found.values()} == {"noise"}
+    assert ["`protect: redact` replaces" in found[name].why for name in ("team", "creds")] == [False, True]
 
 
 def test_a_wide_entry_among_thousands_is_left_out_by_itself():
