@@ -28,6 +28,8 @@ STARTUP = 180.0
 """Seconds for a server to answer, on a busy machine."""
 PATIENCE = 20.0
 """Seconds for what is asked to end; for a training, to write its checkpoint."""
+SETTLED = 60.0
+"""Seconds after which what exits by itself has not failed at its start, as it does for a mistake in a config."""
 OFTEN, WITHIN = 10, 300.0
 """So many deaths of one child within so many seconds, and it is not begun again."""
 
@@ -36,8 +38,8 @@ OFTEN, WITHIN = 10, 300.0
 class Child:
     """A process that leads a group of its own.
 
-    again: whether it is restarted when it exits by itself; after a kill it always is. first: whether its own runs
-    are asked to end before it is. essential: whether all ends if it cannot continue.
+    again: whether it is restarted when it exits by itself soon after its start; later, and after a kill, it always
+    is. first: whether its own runs are asked to end before it is. essential: whether all ends if it cannot run.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Child:
     first: bool
     essential: bool
     process: subprocess.Popen[bytes]
+    began: float
     deaths: list[float] = field(default_factory=list)
 
 
@@ -84,7 +87,7 @@ class Children:
         if "user" not in options:  # another one may not read this installation
             command = tied(command)
         process = subprocess.Popen(command, **options)
-        self.running.append(Child(name, command, options, again, first, essential, process))
+        self.running.append(Child(name, command, options, again, first, essential, process, time.monotonic()))
 
     def check(self) -> None:
         """Begin again what has died. Raises HushError: something that is essential ended and is not begun again, or
@@ -97,7 +100,8 @@ class Children:
             child.deaths = [then for then in child.deaths if now - then < WITHIN] + [now]
             ended = f"was killed (signal {-status})" if status < 0 else f"ended by itself (status {status})"
             what = f"the {child.name} {ended}; see its last lines above"
-            if (status >= 0 and not child.again) or len(child.deaths) > OFTEN:
+            failed = status >= 0 and not child.again and now - child.began < SETTLED
+            if failed or len(child.deaths) > OFTEN:
                 if child.essential:
                     raise HushError(what)
                 print(f"hush: {what}; all else continues without it", flush=True)
@@ -109,7 +113,7 @@ class Children:
                 _end_begun(child.process, PATIENCE)
             _kill_group(child.process.pid)
             time.sleep(min(2.0 ** len(child.deaths) / 4, 10.0))
-            child.process = subprocess.Popen(child.command, **child.options)
+            child.process, child.began = subprocess.Popen(child.command, **child.options), time.monotonic()
 
     def await_that(self, ready: Callable[[], bool], what: str) -> None:
         """Wait until something holds; what dies meanwhile is begun again."""

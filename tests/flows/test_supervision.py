@@ -104,6 +104,14 @@ def test_one_that_ends_by_itself_ends_all_and_so_does_one_that_dies_again_and_ag
         assert len(children.running[0].deaths) == 3
 
 
+def test_a_runner_that_served_for_a_while_and_ends_by_itself_is_begun_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(supervision, "SETTLED", 0.0)
+    code = f"import os; os.mkdir({str(tmp_path)!r} + f'/{{os.getpid()}}')"
+    with Children() as children:
+        children.start("runner", [sys.executable, "-c", code], dict(os.environ), again=False)
+        until(lambda: children.check() or len(list(tmp_path.iterdir())) == 2, "another runner")
+
+
 def test_what_nothing_else_needs_is_done_without_where_it_dies_again_and_again(monkeypatch, capsys):
     monkeypatch.setattr(supervision, "OFTEN", 2)
     with Children() as children:
