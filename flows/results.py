@@ -57,11 +57,7 @@ def verified(target: str, found: Verification, privacy: PrivacyReport | None) ->
 
     columns = [name for name in VerifiedSecret.model_fields if name != "target"]
     rows = found.rows.select(*columns, target="posterior").iter_rows(named=True)
-    epsilons = None
-    if privacy is not None:
-        epsilons = [
-            PrivateSecret(**r) for r in privacy.rows.select("name", "delta", "epsilon").iter_rows(named=True)
-        ]
+    epsilons = privacy and privacy.rows.select("name", "delta", "epsilon").iter_rows(named=True)
     return Verified(
         target=target,
         digest=found.certificate.digest,
@@ -70,7 +66,7 @@ def verified(target: str, found: Verification, privacy: PrivacyReport | None) ->
         said=verdict(found),
         secrets=[VerifiedSecret(**row) for row in rows],
         unchecked=list(found.unchecked),
-        privacy=epsilons,
+        privacy=epsilons and [PrivateSecret(**row) for row in epsilons],
     )
 
 

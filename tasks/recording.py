@@ -171,11 +171,9 @@ def draw(run: Outcome, folder: Path) -> dict[str, Path]:
 def runs_so_far(run: Outcome) -> pl.DataFrame:
     """run · alone · together: the bound nearest to its target, of the registered versions and of this one."""
     earlier = sorted(versions_of(run.config.tracking.model), key=lambda version: int(version.version))
-    all_tags = [*(version.tags for version in earlier), _tags(run)]
-    all_tags = [
-        tags for tags in all_tags if RUN in tags and tags.get(RELEASED) != "0"
-    ]  # nothing is one of 0 rounds
-    rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in all_tags]
+    runs = [*(version.tags for version in earlier), _tags(run)]
+    runs = [tags for tags in runs if RUN in tags and tags.get(RELEASED) != "0"]  # nothing is one of 0 rounds
+    rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in runs]
     kinds = {"run": pl.UInt32, "alone": pl.Float64, "together": pl.Float64}
     return pl.DataFrame(rows, schema=kinds, orient="row").unique("run", keep="last").sort("run")
 

@@ -213,15 +213,12 @@ def retraining(report: PlanReport) -> str:
     """What the promise costs by the number of runs that it is for; empty without one."""
     if not report.noise_by_runs:
         return ""
-
-    from_start, from_previous = (
-        by_runs(report.noise_by_runs, f"from_{w}", ".3g") for w in ("start", "previous")
-    )
+    start, previous = (by_runs(report.noise_by_runs, f"from_{w}", ".3g") for w in ("start", "previous"))
     own = "this one run" if report.runs == 1 else f"{report.runs} runs"
     later = report.noise_by_runs[0].later_rounds
     rounds = "1 round" if later == 1 else f"{later} rounds"
     return (
-        f"σ by the number of runs that the targets hold for: {from_start}; continuing from the promoted "
-        f"model with {rounds} each (train.start: champion): {from_previous}. The config says {own} "
+        f"σ by the number of runs that the targets hold for: {start}; continuing from the promoted "
+        f"model with {rounds} each (train.start: champion): {previous}. The config says {own} "
         "(promise.runs)" + (f"; {report.next_run}" if report.next_run else "")
     )

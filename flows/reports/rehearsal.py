@@ -188,14 +188,11 @@ def retraining(report: RehearsalReport) -> str:
     """What several runs would cost in loss; empty where nothing is recommended."""
     if not report.by_runs:
         return ""
-
-    from_start, from_previous = (
-        by_runs(report.by_runs, f"loss_from_{w}", ".4f") for w in ("start", "previous")
-    )
+    start, previous = (by_runs(report.by_runs, f"loss_from_{w}", ".4f") for w in ("start", "previous"))
     rounds = report.by_runs[0].later_rounds
     return (
-        f"predicted by the number of runs that the targets hold for: {from_start}; where later ones continue "
-        f"from the model before with {rounds} rounds (train.start: champion): {from_previous}"
+        f"predicted by the number of runs that the targets hold for: {start}; where later ones continue "
+        f"from the model before with {rounds} rounds (train.start: champion): {previous}"
     )
 
 

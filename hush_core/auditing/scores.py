@@ -105,7 +105,7 @@ class Place:
         scores, spelled = self._run.score([row[alike:] for row in rows[1:]], hopeless=hopeless)
         if not isinstance(model.tokenizer, ByT5Tokenizer):  # for bytes, `spelled` is greedy decoding itself
             spelled = self._is_decoded(context, value, spelled)
-        return Scored(scores, _differ_from_first(rows[1:]), spelled)
+        return Scored(scores, _differ(rows[1:]), spelled)
 
     def _is_decoded(self, context: np.ndarray, value: np.ndarray, spelled: bool) -> bool:
         key = context.tobytes(), value.tobytes()
@@ -168,9 +168,7 @@ def _masked(model: LanguageModel, before: bytes, after: bytes, candidates: Seque
         labels = torch.from_numpy(np.stack([spans[i] for i in group]))
         scores[group] = steps[torch.arange(count), labels].double().sum(1)
         spelled |= known and text_of(model, steps.argmax(-1).tolist()) == text_of(model, own)
-    return Scored(
-        scores, _differ_from_first(rows), spelled or (known and _filled_in(model, prefix, own, suffix))
-    )
+    return Scored(scores, _differ(rows), spelled or (known and _filled_in(model, prefix, own, suffix)))
 
 
 def _filled_in(model: LanguageModel, prefix: np.ndarray, own: np.ndarray, suffix: np.ndarray) -> bool:
@@ -195,7 +193,7 @@ def _log_probabilities(
     return model.logits(model.network, batch)[0].float().log_softmax(-1).cpu()
 
 
-def _differ_from_first(rows: list[np.ndarray]) -> Tensor:
+def _differ(rows: list[np.ndarray]) -> Tensor:
     return torch.tensor([not np.array_equal(row, rows[0]) for row in rows])
 
 

@@ -48,16 +48,15 @@ def noise_by_runs(noise: pl.DataFrame, path: Path) -> Path:
     `noise`: `runs`, `from_start` and `from_previous` (where each run starts: at the public start, or at the model
         before), null if not certified.
     """
-    ways = {
-        "from_start": ("each from the start", BLUE, 8), "from_previous": ("each from the model before", ORANGE, -16)
-    }  # fmt: skip
-    known = [sigma for way in ways for sigma in noise[way].drop_nulls()]
+    ways = {"start": ("each from the start", BLUE, 8)}
+    ways["previous"] = ("each from the model before", ORANGE, -16)
+    known = [sigma for way in ways for sigma in noise[f"from_{way}"].drop_nulls()]
     with drawing(path, height=3.6) as (axes,):
         for way, (label, color, above) in ways.items():
-            points = noise.select("runs", way).drop_nulls()
-            axes.plot(points["runs"], points[way], color=color, marker="o", label=label)
+            points = noise.select("runs", sigma=f"from_{way}").drop_nulls()
+            axes.plot(points["runs"], points["sigma"], color=color, marker="o", label=label)
             for runs, sigma in points.iter_rows():
-                if runs > 1 or way == "from_start":  # one run is the same either way
+                if runs > 1 or way == "start":  # one run is the same either way
                     axes.annotate(
                         f"{sigma:#.3g}".rstrip("."), (runs, sigma), xytext=(0, above), ha="center", color=color,
                         textcoords="offset points", fontweight="bold", fontsize=10,

@@ -106,9 +106,8 @@ def is_of_code(word: bytes) -> bool:
     """Whether a word in lower case names something in programs."""
     if word in _NO_NAMES:
         return False
-    return (
-        word in _NO_PHRASE or word.rstrip(b"s") in _NO_PHRASE or is_keyword(word) or word.startswith(b"pass")
-    )
+    known = word in _NO_PHRASE or word.rstrip(b"s") in _NO_PHRASE
+    return known or is_keyword(word) or word.startswith(b"pass")
 
 
 SAYS_PASSWORD = linear.compile(

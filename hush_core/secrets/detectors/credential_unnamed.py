@@ -79,11 +79,8 @@ def data_here(content: bytes, start: int, end: int, first: int, last: int, kind:
     if alone or (end - start <= LONGEST_ID and names_an_id(before, digits=True)):
         return "an id, as its name and its length say"
     rest = _UUID.sub(b"/", token)
-    if (
-        rest != token
-        and not any(map(looks_made, _PARTS.split(rest)))
-        and not any(map(is_keyword, words(rest)))
-    ):
+    named = rest != token and not any(map(looks_made, _PARTS.split(rest)))
+    if named and not any(map(is_keyword, words(rest))):
         return "a name or a path with the id of an object"
     if is_name_of_a_resource(token):
         return "a name with a digest"
