@@ -170,11 +170,11 @@ def test_no_group_is_above_the_batch_and_there_are_no_more_than_it_takes(items, 
 def test_a_planned_cycle_meets_every_target_with_the_bands_of_least_error():
     rng = np.random.default_rng(1)
     edges = pl.DataFrame({"example_id": rng.permutation(2000)[:60], "secret_id": np.repeat(np.arange(20), 3)})
-    run = {"expected_batch": 50, "rounds": 120, "priors": np.full(20, 1e-8), "posteriors": np.full(20, 1e-4)}
+    run = {"expected_batch": 50, "rounds": 120, "priors": np.full(20, 1e-8), "targets": np.full(20, 1e-4)}
     found, sigma = plan_cycle(edges, np.ones(2000, dtype=bool), **run)
     assert found.period == 40 and found.strategy.bands > 1
     moved = found.sensitivities(edges, n_secrets=20, rounds=120)
-    assert np.all(gaussian_posteriors(run["priors"], moved / sigma) <= run["posteriors"])
+    assert np.all(gaussian_posteriors(run["priors"], moved / sigma) <= run["targets"])
     alone, without = plan_cycle(edges, np.ones(2000, dtype=bool), **run, bands=1)
     assert sigma * found.strategy.mean_error(120) < 0.6 * without * alone.strategy.mean_error(120)
     with pytest.raises(InputError, match="batch"):
