@@ -54,7 +54,7 @@ class WorkerMetrics(Collector):
             "hush_releases", "Noisy gradients released, of all runs that this home counts", self._releases()
         )
         rates = self._rates()
-        yield GaugeMetricFamily("hush_trainings", "Trainings whose rounds go on now", len(rates))
+        yield GaugeMetricFamily("hush_trainings", "Trainings that run now", len(rates))
         yield GaugeMetricFamily(
             "hush_rounds_per_second", "Certified rounds a second, of all of them", sum(rates)
         )

@@ -146,7 +146,7 @@ def refuse_without_edges(extracted: Extracted) -> None:
     raise InputError(
         "secrets",
         "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",
-        "protect at least one entry by noise, or take mechanism: {kind: redaction}, which trains plainly",
+        "protect at least one entry by noise, or take mechanism: {kind: redaction}, which trains without noise",
     )
 
 

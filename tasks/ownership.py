@@ -53,7 +53,7 @@ class Owner:
     server: tuple[int, int] | None
 
     def __str__(self) -> str:
-        return f"process {self.pid}, begun {self.started}, was killed"
+        return f"process {self.pid}, started {self.started}, was killed"
 
 
 def own_servers(place: Home) -> frozenset[str]:

@@ -50,7 +50,7 @@ def check_disk() -> None:
     root = home().root
     free = shutil.disk_usage(root).free
     if free < LEAST_ROOM:
-        what = f"its disk has {free >> 20} MiB free, and nothing is begun below {LEAST_ROOM >> 20}"
+        what = f"its disk has {free >> 20} MiB free, and nothing starts below {LEAST_ROOM >> 20}"
         hint = "free some, or set HUSH_HOME to another disk"
         raise InputError(f"HUSH_HOME ({root})", what, hint)
 

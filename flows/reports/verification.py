@@ -232,7 +232,7 @@ def audit_page(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
             *(secrets if rows else []),
             *(_audited(row) for row in by_evidence[:MOST_SECRETS]),
             f"\n{len(rows) - MOST_SECRETS} more in secrets.parquet." if len(rows) > MOST_SECRETS else "",
-            "An attack that finds nothing proves nothing: the certificate is the promise, and holds of attacks "
+            "An attack that finds nothing proves nothing: the certificate is the promise, and holds for attacks "
             "that nobody has tried. Which attack can show what: docs/auditing.md.",
         ]
     )

@@ -239,7 +239,7 @@ def _resumes_from(*paths: Path, besides: Path | None = None) -> str:
             if path != besides:
                 with open(path, "rb") as file:
                     log = _verified(file)["log"]
-                return f"training goes on from round {log[-1]['round'] + 1 if log else 0} ({path.name})"
+                return f"training continues from round {log[-1]['round'] + 1 if log else 0} ({path.name})"
         except (OSError, *_DAMAGE):
             continue
     return "training begins again from the first weights, and the rounds already released stay counted"

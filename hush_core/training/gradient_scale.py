@@ -120,7 +120,7 @@ class GradientScale:
             if not torch.allclose(tensor, begun[name].to(tensor), rtol=SAME, atol=0):
                 raise InputError(
                     where,
-                    f"was begun with another scale of gradients: {name} differs",
+                    f"was started with another scale of gradients: {name} differs",
                     "resume with the untagged text and the start model that began the run",
                 )
             tensor.copy_(begun[name])

@@ -48,7 +48,7 @@ class Rendezvous:
 
     def check(self) -> None:
         """Raises:
-        SetupError: it takes too long: says which machine has not begun, or that they do not reach one another.
+        SetupError: it takes too long: says which machine has not started, or that they do not reach each other.
         """
         if self.over or len(self._hosts.commands) == 1 or time.monotonic() < self._until:
             return
@@ -57,11 +57,10 @@ class Rendezvous:
         if absent:
             rank = next(filter(self.command, absent), absent[0])  # this machine's may just be slow
             command = self.command(rank)
-            what = f"{_named(command)} has not begun rank {rank} {waited}"
+            what = f"{_named(command)} has not started rank {rank} {waited}"
             raise SetupError(HOSTS, what, _try(command))
-        raise SetupError(
-            INTERFACE, f"all ranks have begun, and do not meet over {self._hosts.interface} {waited}", REACH
-        )
+        what = f"all ranks run, and do not reach each other over {self._hosts.interface} {waited}"
+        raise SetupError(INTERFACE, what, REACH)
 
     def lose(self, rank: int, status: int, log: Path) -> None:
         """Name the machine of a rank that ended without a word of its own; nothing to say of one on this machine.
@@ -75,8 +74,8 @@ class Rendezvous:
         ended = f"{_named(command)} ended with status {status}"
         if self.over or self._started(rank):
             why = "killed there, or the connection was lost"
-            raise RankFailed(f"{ended} amid rank {rank}: {why} (see {log}); {AGAIN}")
-        raise SetupError(HOSTS, f"{ended} before rank {rank} had begun (see {log})", _try(command))
+            raise RankFailed(f"{ended} while rank {rank} ran: {why} (see {log}); {AGAIN}")
+        raise SetupError(HOSTS, f"{ended} before rank {rank} had started (see {log})", _try(command))
 
     def command(self, rank: int) -> tuple[str, ...]:
         """Of the machine of a rank; () is this one."""

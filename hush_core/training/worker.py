@@ -107,7 +107,7 @@ def _join_group(file: Path, ranks: Ranks) -> None:
             backend, store=store, rank=ranks.rank, world_size=ranks.count, timeout=_NEVER
         )
     except RuntimeError as error:
-        what = f"the processes do not meet over {interface}"
+        what = f"the processes do not reach each other over {interface}"
         raise InputError(INTERFACE, what, REACH) from error
 
 

@@ -165,7 +165,7 @@ def test_on_two_machines_it_is_stopped_and_then_one_loses_its_process(job, machi
         os.kill(there, signal.SIGKILL)
         said = ended(child, 1)
     assert re.search(
-        "hush: `sh .*` ended with status 255 amid rank 1: .*; start again: training continues", said
+        "hush: `sh .*` ended with status 255 while rank 1 ran: .*; start again: training continues", said
     )
     assert kept + 1 <= released(job) < begun + ROUNDS and not machine.processes()
 

@@ -54,7 +54,7 @@ PICTURES = {
     "exposure": "How the attack ranks each value among strings of its form",
     "audit": "What the audit found of each secret, beside its certificate",
     "texts_at_risk": "Texts that the audit could tell from others",
-    "user_inference": "Whose text the model was trained on: what the audit could tell",
+    "user_inference": "Whose text the model was trained on: what the audit could show",
     "loss": "Loss on held-out text without a secret",
     "learning_curves": "Loss on public text as rounds are released",
     "noise_by_method": "The noise that each method of proof needs",

@@ -201,7 +201,7 @@ def test_the_one_before_it_is_kept_and_the_mend_is_real(path):
     assert set(contents(path.parent)) == {path.name, previous.name}
     path.write_bytes(b"x" * 5000)
     error = refused(path, "is damaged")
-    hint = "move it away: training goes on from round 6 (checkpoint.previous.pt)"
+    hint = "move it away: training continues from round 6 (checkpoint.previous.pt)"
     assert (error.where, error.hint) == (str(path), hint)
     path.rename(path.with_name("away"))
     model = tiny()
@@ -249,7 +249,7 @@ def test_a_full_disk_is_one_clear_error_and_harms_nothing(path, width):
         save_checkpoint(path, model, optimizer, log(9))
     assert str(caught.value) == (
         f"{path}: the checkpoint could not be written: No space left on device. Hint: free space on this disk, "
-        "or make the folder writable, and start again: training goes on from round 6 (checkpoint.pt)"
+        "or make the folder writable, and start again: training continues from round 6 (checkpoint.pt)"
     )
     assert contents(path.parent) == files
     save_checkpoint(path, model, optimizer, log(9))

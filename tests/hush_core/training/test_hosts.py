@@ -97,7 +97,7 @@ FAILS = (sys.executable, "-c", "raise SystemExit(255)")
 def test_a_machine_that_never_comes_is_waited_for_so_long_and_no_longer(tmp_path, monkeypatch):
     monkeypatch.setattr(rendezvous, "PATIENCE", 1.0)
     with pytest.raises(
-        SetupError, match=r"HUSH_HOSTS: `.*sleep.*` has not begun rank 1 within 1 s.* by hand"
+        SetupError, match=r"HUSH_HOSTS: `.*sleep.*` has not started rank 1 within 1 s.* by hand"
     ):
         fit_in_processes(2, job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
     assert not ranks() and not list((tmp_path / "work").glob("processes-*"))
@@ -105,7 +105,7 @@ def test_a_machine_that_never_comes_is_waited_for_so_long_and_no_longer(tmp_path
     threading.Thread(target=lambda: until(ranks, "a rank") and os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         fit_in_processes(2, job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
-    with pytest.raises(SetupError, match=r"HUSH_HOSTS: `.*` ended with status 255 before rank 1 had begun"):
+    with pytest.raises(SetupError, match=r"HUSH_HOSTS: `.*` ended with status 255 before rank 1 had started"):
         fit_in_processes(2, job(tmp_path), hosts=Hosts(((), FAILS), "lo"))
     assert not ranks() and not (tmp_path / "work" / "releases.jsonl").exists()
 
@@ -136,7 +136,9 @@ def test_an_interface_that_reaches_nobody_is_named(tmp_path, monkeypatch):
     ):
         pytest.skip("needs root and ip")
     try:
-        with pytest.raises(InputError, match=f"HUSH_INTERFACE: the processes do not meet over {wire}"):
+        with pytest.raises(
+            InputError, match=f"HUSH_INTERFACE: the processes do not reach each other over {wire}"
+        ):
             _join_group(tmp_path / "rendezvous", Ranks())
     finally:
         ip("link", "del", wire)
@@ -147,7 +149,7 @@ def test_ranks_that_have_begun_and_do_not_meet_are_told_by_the_interface(tmp_pat
     monkeypatch.setattr(rendezvous, "PATIENCE", 0.0)
     two = rendezvous.Rendezvous(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
     for rank, said in (
-        (0, "HUSH_HOSTS: `ssh a` has not begun"),
+        (0, "HUSH_HOSTS: `ssh a` has not started"),
         (1, "HUSH_INTERFACE: all ranks .* over wg0"),
     ):
         rendezvous.mark_started(tmp_path, rank)
@@ -158,12 +160,12 @@ def test_ranks_that_have_begun_and_do_not_meet_are_told_by_the_interface(tmp_pat
 
 
 def test_a_rank_that_was_killed_is_told_before_others_that_could_not_meet(tmp_path):
-    unmet = {"input": ["HUSH_INTERFACE", "the processes do not meet over wg0", "see to it"]}
+    unmet = {"input": ["HUSH_INTERFACE", "the processes do not reach each other over wg0", "see to it"]}
     (tmp_path / "failure.0.json").write_text(json.dumps(unmet))
     two = rendezvous.Rendezvous(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
     with pytest.raises(rendezvous.RankFailed, match="rank 1 was ended by SIGKILL"):
         raise_failure([1, -9], tmp_path, tmp_path, two)
-    with pytest.raises(InputError, match="do not meet over wg0"):
+    with pytest.raises(InputError, match="do not reach each other over wg0"):
         raise_failure([1, None], tmp_path, tmp_path, two)
 
 

@@ -390,7 +390,7 @@ def test_a_file_limit_stops_a_checkpoint_and_the_one_before_serves(ask, tmp_path
     assert status == 0
     assert re.fullmatch(
         f"{folder}: has no room for [12] checkpoints of [0-9.]+ MB, so no round is released: File too large. Hint: "
-        f"free space on this disk, or make the folder writable, and start again: training goes on from round "
+        f"free space on this disk, or make the folder writable, and start again: training continues from round "
         rf"{applied} \(checkpoint.pt\)",
         result["refused"],
     )
@@ -426,13 +426,13 @@ def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_when_there_is_room(a
     if "skip" in found:
         pytest.skip(found["skip"])
     assert "checkpoint could not be written: No space left on device" in found["refused"]
-    assert "training goes on from round 5 (checkpoint.pt)" in found["refused"]
+    assert "training continues from round 5 (checkpoint.pt)" in found["refused"]
     assert set(found["after"]) == {"checkpoint.pt", "releases.jsonl", "releases.witness"}
     assert (
         "has no room for" in found["refused again"]
         and "no round is released: No space" in found["refused again"]
     )
-    assert "training goes on from round 5 (checkpoint.pt)" in found["refused again"]
+    assert "training continues from round 5 (checkpoint.pt)" in found["refused again"]
     assert (
         found["after all"] == found["after"]
     )  # not a round was spent on the full disk, nothing was littered
