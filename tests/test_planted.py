@@ -17,3 +17,8 @@ def test_the_line_and_the_tests_of_a_planted_mistake_exist(mistake):
         file, _, name = test.partition("::")
         path = ROOT / file
         assert f"def {name.partition('[')[0]}" in path.read_text()
+
+
+def test_the_lines_of_mutants_that_change_nothing_exist():
+    known = tomllib.loads((ROOT / "tests" / "mutants" / "equivalent.toml").read_text())["mutant"]
+    assert not [one["why"] for one in known if one["right"] not in (ROOT / one["file"]).read_text()]

@@ -247,11 +247,11 @@ def judge(kind: str, objective: str, folder: Path, mode: str) -> dict:
     """One row: how one architecture in one mode comes out, and what comes of doing what a refusal says."""
     targets = {MODES[0]: (), MODES[1]: None, MODES[2]: "all-linear"}[mode]
     row = {"type": kind, "objective": objective, "mode": mode, **outcome(objective, folder, targets)}
-    if "name some of " in row.get("mend", ""):
-        named = row["mend"].split("name some of ")[1].split(", or all-linear")[0].split(", ")
+    if "name some of " in row.get("hint", ""):
+        named = row["hint"].split("name some of ")[1].split(", or all-linear")[0].split(", ")
         obeyed = outcome(objective, folder, tuple(named))
         if obeyed["result"] != "right":
-            row |= {"result": "wrong", "what": f"recommends {row['mend']}, and then: {obeyed.get('what')}"}
+            row |= {"result": "wrong", "what": f"recommends {row['hint']}, and then: {obeyed.get('what')}"}
     return row
 
 
@@ -265,7 +265,7 @@ def outcome(objective: str, folder: Path, targets: tuple[str, ...] | str | None)
             model = with_lora(model, LoraConfig(rank=3, targets=targets))
         check_model(model)
     except InputError as refusal:
-        row |= {"result": "refused", "where": refusal.where, "what": refusal.what, "mend": refusal.hint}
+        row |= {"result": "refused", "where": refusal.where, "what": refusal.what, "hint": refusal.hint}
     except Exception as error:
         return {"result": "wrong", "what": f"a traceback: {type(error).__name__}: {str(error)[:200]}"}
     refused = bool(row)
