@@ -5,7 +5,9 @@ address, a unit of a table, a word, a match, an identifier and a removed line ar
 """
 
 import base64
+import hashlib
 import random
+import re
 import string
 from pathlib import Path
 
@@ -154,6 +156,9 @@ def test_no_canary_of_any_kind_leaves_the_private_store(job):
     output = job.hush("plan", job.config, "--c", "0.5", "--out", job.folder / "out")
     found = {name.split("/")[0] for frame in frames(job, "posterior") for name in frame["name"]}
     assert found == {"alpha", "owners", "quants", "creds", "names", "tickets", "jargon", "gone", "people"}
+    digest = hashlib.sha256((job.folder / "tickets.csv").read_bytes()).hexdigest()
+    assert digest in {path.read_text().strip() for path in (job.home / "store" / "commits").iterdir()}
+    job.canaries["digest of a table"] = digest
     assert leaks(job, output, job.folder / "out") == []
     texts = b"".join(b"".join(frame["text"]) for frame in frames(job, "text"))
     held = {
@@ -167,6 +172,17 @@ def test_no_canary_of_any_kind_leaves_the_private_store(job):
         "document",
     }
     assert all(job.canaries[name].encode() in texts for name in held), "the test is blind"
+
+
+@pytest.mark.slow
+def test_a_table_that_changed_is_read_again(job):
+    examples = []
+    for _ in range(2):
+        output = job.hush("plan", job.config, "--c", "0.5")
+        examples.append(int(re.search(r"of (\d+) examples hold its secrets", output)[1]))
+        with (job.folder / "tickets.csv").open("a") as file:
+            file.write("someone,hello\n")
+    assert examples[1] == examples[0] + 1
 
 
 def _literals(job, value):
