@@ -50,8 +50,6 @@ def test_init_then_plan(job):
     assert "train without noise on" in " ".join(output.split()) and "refused" not in output
     assert "1 can be protected" in job.hush("secrets")
     target.unlink()
-    output = job.hush("plan", status=2)
-    assert output.startswith("hush: hush.yaml: is not in this folder. Hint: run `hush init`")
 
 
 @pytest.mark.parametrize("email", ["1+update[bot]@users.example.com", "solo@example.com"])

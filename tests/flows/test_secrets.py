@@ -59,15 +59,6 @@ def test_the_report_then_only_what_changed(job):
     assert not any(value.decode() in output for value in job.values)
 
 
-def test_a_baseline_of_another_installation_is_one_line(job):
-    (job.folder / "foreign.json").write_text(
-        '{"format": "hush baseline", "version": 1, "key": "00", "items": []}'
-    )
-    output = job.hush("secrets", job.config, "--baseline", job.folder / "foreign.json", status=2)
-    (line,) = (line for line in output.splitlines() if line.startswith("hush: "))
-    assert "foreign.json" in line and "Hint: " in line and "Traceback" not in output
-
-
 def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     """Without a config, on a repository in which nothing can be protected: what is found is told, with its line."""
     folder = tmp_path_factory.mktemp("looks")

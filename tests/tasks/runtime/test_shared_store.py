@@ -355,9 +355,3 @@ def test_s3_without_its_client_is_refused_with_its_mend(monkeypatch):
     monkeypatch.setenv("HUSH_STORE", "s3://bucket/prefix")
     with pytest.raises(InputError, match=r"not installed.*pip install .*hush-secrets\[s3\]"):
         store_address()
-
-
-def test_a_home_is_a_folder(monkeypatch):
-    monkeypatch.setenv("HUSH_HOME", "s3://bucket/home")
-    with pytest.raises(InputError, match="HUSH_HOME: is a URL: the ledger of releases needs a folder"):
-        home()
