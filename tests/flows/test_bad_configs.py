@@ -144,9 +144,14 @@ CASES |= {
     "globs is a word": (at(secrets__alpha__globs="trading/**"), "globs: Input should be a valid list"),
     "an empty glob": (at(secrets__alpha__globs=[""]), "globs"),
     "a blank team": (at(secrets__owners__teams=[" "]), "teams"),
+    "rare words without bits": (at(secrets__words__bits=None), "bits"),
+    "patterns without bits": (at(secrets__ids__bits=None), "bits"),
+    "a frequency of 0": (at(secrets__words__document_frequency=[0, 2]), "document_frequency"),
     "frequencies the wrong way": (at(secrets__words__document_frequency=[5, 2]), "document_frequency"),
     "one frequency": (at(secrets__words__document_frequency=[5]), "document_frequency"),
     "spread without end": (at(secrets__alpha__spread={"imports": INF}), "imports"),
+    "spread below 0": (at(secrets__alpha__spread={"imports": -1}), "imports"),
+    "values that spread": (at(secrets__creds__spread={"imports": 1}), "spread"),
     "spread true": (at(secrets__alpha__spread={"imports": True}), "imports"),
     "width and heads": (at(model__heads=3), "multiple of model.heads"),
     "no heads": (at(model__heads=64), "multiple"),
@@ -229,7 +234,7 @@ CASES |= {
     "no pattern": (at(secrets__ids__file="blank.txt"), "job.yaml: secrets.ids.file: "),
     # tables
     "no such table": (at(TABLES, tables__0__path="nowhere.csv"), "not a file"),
-    "no such column": (at(TABLES, tables__0__text="body"), "no column"),
+    "no such column": (at(TABLES, tables__0__text="body"), "no column 'body'; there are: text"),
     "no such column of several": (at(TABLES, tables__0__text=["text", "body"]), "no column"),
     "no such unit": (at(TABLES, tables__0__unit="author"), "no column"),
     "no such id": (at(TABLES, tables__0__id="number"), "no column"),
@@ -246,6 +251,9 @@ CASES |= {
     "a parquet of numbers": (at(TABLES, tables__0__path="numbers.parquet"), "type"),
     "no known format": (at(TABLES, tables__0__path="names.txt"), "format"),
     "a ragged table": (at(TABLES, tables__0__path="ragged.csv"), "line 2"),
+    "a table of a repository's name": (
+        at(tables=[{"path": "rows.csv", "name": "repository"}]), "two of them are called 'repository'"
+    ),
     "two tables of one name": (at(TABLES, tables=[{"path": "rows.csv", "unit": "who"}] * 2), "called"),
     "a column that is a number": (at(TABLES, tables__0__unit=3), "unit"),
     "a column without a name": (at(TABLES, tables__0__unit=""), "unit"),

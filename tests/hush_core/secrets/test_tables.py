@@ -215,26 +215,6 @@ def test_detectors_of_histories_read_the_repositories_only(make_repo, tmp_path):
     assert result.coverage["secrets"]["o"]["without_example"] == 1
 
 
-def test_what_cannot_be_is_refused(make_repo, tmp_path):
-    (tmp_path / "t.jsonl").write_text('{"text": "hello"}\n')
-    table = {"path": tmp_path / "t.jsonl"}
-    with pytest.raises(InputError, match=r"'t.jsonl' has none.*set `unit:`"):
-        extract(job([UNIT], tables=[table]), KEY)
-    with pytest.raises(InputError, match="no such table"):
-        job([{**UNIT, "table": "u.jsonl"}], tables=[table])
-    with pytest.raises(InputError, match="no such table"):
-        job([UNIT], [make_repo()])
-    with pytest.raises(InputError, match="no source of text.*`repos` or `tables`"):
-        job([{"id": "c", "kind": "credentials"}])
-    path = {"id": "p", "kind": "path", "globs": ["**"]}
-    with pytest.raises(InputError, match="two of them are called 'repo'"):
-        extract(job([path], [make_repo("x/repo")], [{**table, "name": "repo"}]), KEY)
-    with pytest.raises(InputError, match="is not a file"):
-        source_revisions(job([path], tables=[{"path": tmp_path / "u.jsonl"}]))
-    with pytest.raises(InputError, match="no column 'body'; there are: text"):
-        extract(job([path], tables=[{**table, "text": ["text", "body"]}]), KEY)
-
-
 def test_no_unit_and_no_value_appears_outside_the_text(tmp_path, capfd):
     who, value = "canary.person@secret.example", "canary codename seven"
     (tmp_path / "names").write_text(value + "\n")
