@@ -3,8 +3,6 @@
 Everything listens on ports that were free, stores in a temporary folder, and ends with the session.
 """
 
-import base64
-import json
 import os
 import pwd
 import secrets
@@ -13,13 +11,13 @@ import signal
 import subprocess
 import tempfile
 import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from fresh_process import environment as environment_of
 from local_servers import ROOT, answers, free_port, module, stop
+from orchestrator import asked
 from waiting import until
 
 
@@ -35,12 +33,7 @@ class Servers:
     artifacts: Path
 
     def call(self, path, body=None, method=None):
-        data = None if body is None else json.dumps(body).encode()
-        token = base64.b64encode(self.login.encode()).decode()
-        headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"{self.prefect}/api{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or "null")
+        return asked(f"{self.prefect}/api", path, body, self.login, method)
 
     def deployment(self, flow):
         return self.call(f"/deployments/name/{flow}/hush-{flow}")
