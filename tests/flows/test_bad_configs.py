@@ -338,6 +338,9 @@ CASES |= {
         at(train__optimizer="preconditioned", secrets__alpha__protect="noise"), "optimizer",
     ),
     "the best without a curve": (at(train__keep="best"), "keep"),
+    "fewer untagged steps than between two looks": (
+        at(untagged={"steps": 10, "evaluate_every": 20}), "evaluate_every is above steps"
+    ),
     "untagged is a word": (at(untagged=CANARY), "untagged"),
     "no untagged steps": (at(untagged={"steps": 0}), "untagged.steps"),
     "no patience": (at(untagged={"patience": 0}), "untagged.patience"),
@@ -465,7 +468,10 @@ def test_all_keys_that_exclude_each_other_are_reported_at_once(folder):
         levels=None, secrets__alpha__level="high", mechanism={"kind": "dp_sgd"},
         weights={"c": 0.5, "objective": "distinct"}, train={"rounds": 4, "batch": 2, "untagged_batch": 3},
     )  # fmt: skip
+    looks = {"rounds": 10, "batch": 4, "keep": "best", "evaluate_every": 5}
+    private = at(public=None, pretrain=None, train=looks, weights={"without_secret": "noise"})
     for data, said in (
+        (private, ["train.evaluate_every: looks at public text", "train.keep: best: looks at public text"]),
         (of_sections, ["weights: noise_multiplier needs", "weights: c and noise", "train: start: champion",
                        "train: warmup", "train: keep: best"]),
         (between, ["weights.c: mechanism dp_sgd", "weights.objective: mechanism", "train.untagged_batch: mixes",
