@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from jobs import Job, git
+from jobs import Job, commit, git
 from sizes import some
 
 CONFIG = """\
@@ -97,14 +97,12 @@ class Planted(Job):
         self.put(
             "repository/CODEOWNERS", f"* @acme/all {value['owner']}\n/risk/ @acme/risk {value['owner']}\n"
         )
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", value["message"])
+        commit(repository, message=value["message"])
         self.put("repository/app/kept.py", f"z = '{value['removed line']}'\n" * 3)
         self.put("repository/app/module_4.py", "QUANT = 6\n" * 12)
         git(repository, "rm", "-q", "-r", "old")
-        git(repository, "add", ".")
         trailer = f"Co-authored-by: {value['person']} <{value['address']}>"
-        git(repository, "commit", "-q", "-m", f"m\n\n{trailer}", email=value["address"])
+        commit(repository, message=f"m\n\n{trailer}", email=value["address"])
 
 
 @pytest.fixture(scope="module")
@@ -201,10 +199,8 @@ def _row(job, value):
 
 
 def _weak(job, value):
-    repository = job.folder / "repository"
-    job.put("repository/app/weak.py", f'url = "postgres://app:{value}@db.corp:5432/x"\n')
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", value)
+    weak = {"app/weak.py": f'url = "postgres://app:{value}@db.corp:5432/x"\n'}
+    commit(job.folder / "repository", weak, message=value)
     return CONFIG.replace("kind: credentials, level", "kind: credentials, weak: refuse, level")
 
 

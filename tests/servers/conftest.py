@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from fresh_process import environment as environment_of
+from jobs import commit
 from local_servers import ROOT, answers, free_port, module, stop
 from orchestrator import asked
 from waiting import until
@@ -167,16 +168,11 @@ def servers(postgres, folder):
 @pytest.fixture(scope="session")
 def job(folder):
     """A config: a small repository with a planted credential, one layer of width 32, three rounds."""
-    repository = folder / "repository"
-    repository.mkdir()
+    files = {"vault/inside.py": "LIMIT = 12\n" * 10}
     for index in range(12):
         lines = [f"def step_{index}_{line}(value):\n    return value + {line}\n" for line in range(6)]
-        (repository / f"module_{index}.py").write_text("\n".join(lines))
-    (repository / "vault").mkdir()
-    (repository / "vault" / "inside.py").write_text("LIMIT = 12\n" * 10)
-    git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*git, *command], check=True, timeout=600)
+        files[f"module_{index}.py"] = "\n".join(lines)
+    commit(folder / "repository", files)
     config = folder / "job.yaml"
     config.write_text(
         """\
