@@ -142,6 +142,7 @@ CASES = {
     ("serve",): "PREFECT_API_URL",
     ("serve", "nowhere.yaml", "--with-servers"): "nowhere.yaml",
     ("serve", JOB, "--cron", "99 99 * * *", "--with-servers"): "--cron",
+    ("serve", JOB, "--cron", "daily", "--with-servers"): "--cron",
     ("serve", JOB, "--cron", "", "--with-servers"): "--cron",
     ("serve", JOB, "--cron", "0 0 30 2 *", "--with-servers"): "--cron",
     ("serve", JOB, "--timezone", "Mars/Olympus", "--with-servers"): "--timezone",

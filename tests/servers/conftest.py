@@ -31,7 +31,6 @@ class Servers:
     login: str
     environment: dict
     home: Path
-    artifacts: Path
 
     def call(self, path, body=None, method=None):
         return asked(f"{self.prefect}/api", path, body, self.login, method)
@@ -159,7 +158,7 @@ def servers(postgres, folder):
             "MLFLOW_TRACKING_URI": mlflow,
             "PREFECT_RUNNER_POLL_FREQUENCY": "2",
         }
-        yield Servers(prefect, mlflow, login, client, home.root, artifacts)
+        yield Servers(prefect, mlflow, login, client, home.root)
     finally:
         for child in children:
             stop(child)
