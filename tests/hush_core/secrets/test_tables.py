@@ -259,3 +259,13 @@ def test_the_config_takes_paths_from_its_folder_and_knows_every_format(tmp_path)
     assert table.label == "t.parquet"
     formats = next(t for t in typing.get_args(Table.model_fields["format"].annotation) if t is not type(None))
     assert set(typing.get_args(formats)) == set(typing.get_args(Format))
+
+
+def test_a_table_that_is_gone_or_whose_rows_belong_to_nobody_is_refused_when_it_is_read_too(tmp_path):
+    """A command refuses both before it reads (tests/flows/test_bad_configs.py)."""
+    table = {"path": tmp_path / "t.jsonl"}
+    with pytest.raises(InputError, match="is not a file"):
+        source_revisions(job([UNIT], tables=[table]))
+    table["path"].write_text('{"text": "hello"}\n')
+    with pytest.raises(InputError, match=r"'t.jsonl' has none.*set `unit:`"):
+        extract(job([UNIT], tables=[table]), KEY)
