@@ -171,50 +171,19 @@ def second_route_once():
 @pytest.fixture(scope="session")
 def certified(tmp_path_factory, second_route_once):
     """(model folder, certificate folder): a tiny untrained GPT and a certificate that really verifies."""
+    from certifying import certify
 
-    from hush_core.accounting import calibrate
-    from hush_core.certificate import Facts, write_certificate
-    from hush_core.certificate.document import PlanFacts, TrainingFacts
-    from hush_core.certificate.mechanism import MechanismFacts
     from hush_core.config import ByteGptModel
     from hush_core.training import byte_gpt, save_model
-    from hush_core.weights import assign_roles, sampling_rates
-    from tasks.certificate import code_versions
-    from tasks.runtime.environment import home
 
     root = tmp_path_factory.mktemp("certified")
-    model_dir = root / "model"
-    save_model(byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 65), model_dir)
-
-    n, batch, rounds = 40, 4, 3
+    save_model(byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 65), root / "model")
     edges = frame_of(example_id=[0, 1, 2], secret_id=[0, 0, 1], reason=["x"] * 3)
-    weights = (assign_roles(edges, n_examples=n, without_secret="noise") == "certified").to_numpy() * 1.0
     promised = {"prior": 1e-6, "posterior": 1e-3, "bits": 20.0, "provenance": "declared"}
     secrets = frame_of(secret_id=[0, 1], kind="path", name=["first", "se|cond`"], **promised)
-    done = calibrate(edges, sampling_rates(weights, batch), secrets, rounds=rounds, method="best")
-    facts = Facts(
-        name="tiny",
-        plan=PlanFacts(
-            noise_multiplier=done.noise_multiplier, rounds=rounds, expected_batch=batch, clip_norm=1.0,
-            method="best", mechanism=MechanismFacts(), capacities="matched", c=1.0,
-            weight_objective=float(weights.sum()), weight_upper_bound=float(weights.sum()),
-            without_secret="noise", held_back=False, settings="0" * 64, promised_runs=None,
-        ),
-        training=TrainingFacts(
-            rounds_released=rounds, rounds_applied=rounds, started_from=None, trained_without_noise=0,
-            noise_source="os", sampler="poisson",
-            released_unprotected=("nothing",),
-        ),
-        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, run="0" * 64,
-        store=home().fingerprint("identity"),
-        coverage={},
-        audits=(), code=code_versions(),
-    )  # fmt: skip
-    write_certificate(
-        root / "certificate", facts, bounds=done.table, edges=edges, secrets=secrets, weights=weights,
-        model_dir=model_dir,
-    )  # fmt: skip
-    return model_dir, root / "certificate"
+    shape = {"examples": 40, "batch": 4, "rounds": 3}
+    certify(root / "certificate", root / "model", edges, secrets, **shape, name="tiny", run="0" * 64)
+    return root / "model", root / "certificate"
 
 
 @pytest.fixture(scope="session")

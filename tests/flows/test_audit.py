@@ -10,6 +10,7 @@ import mlflow
 import numpy as np
 import polars as pl
 import pytest
+from certifying import certify
 from prefect import flow
 from prefect.context import FlowRunContext
 from prefect.exceptions import Pause
@@ -21,19 +22,13 @@ from flows.reports.job_report import Report, SecretRow
 from flows.review import review
 from flows.runs import add_runs, counted_runs
 from flows.verify import verify_target
-from hush_core.accounting import calibrate
 from hush_core.auditing.canaries import plant_canaries
 from hush_core.auditing.document import read_audit
-from hush_core.certificate import Facts, write_certificate
-from hush_core.certificate.document import PlanFacts, TrainingFacts
-from hush_core.certificate.mechanism import MechanismFacts
 from hush_core.config import ByteGptModel
 from hush_core.errors import InputError, VerificationError
 from hush_core.training import byte_gpt, fit_plain, save_model
-from hush_core.weights import assign_roles, sampling_rates
 from tasks.audit import AuditInputs, _in_parts, note_inputs
 from tasks.audit_record import note_elsewhere, record_audit, signed
-from tasks.certificate import code_versions
 from tasks.champion import fetch_champion
 from tasks.models import Model
 from tasks.refutation import refuted_runs
@@ -83,37 +78,12 @@ def registered(prefect_harness, register, folder):
         edges = CANARIES.occurrences.select("example_id", "secret_id", reason=pl.lit("canary")).sort(
             "example_id"
         )
-        weights = (assign_roles(edges, n_examples=36, without_secret="noise") == "certified").to_numpy() * 1.0
         secrets = CANARIES.secrets.select(
             "secret_id", kind=pl.lit("canaries"), name="name", prior=pl.lit(2.0**-33), posterior=pl.lit(1e-4),
             bits=pl.lit(33.0), provenance=pl.lit("planted"),
         )  # fmt: skip
-        done = calibrate(edges, sampling_rates(weights, BATCH), secrets, rounds=ROUNDS, method="best")
-        plan = PlanFacts(
-            noise_multiplier=done.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
-            method="best", mechanism=MechanismFacts(), capacities="matched", c=1.0,
-            weight_objective=float(weights.sum()), weight_upper_bound=float(weights.sum()),
-            without_secret="noise", held_back=False, settings="0" * 64,
-            promised_runs=None,
-        )  # fmt: skip
-        training = TrainingFacts(
-            rounds_released=ROUNDS, rounds_applied=ROUNDS, started_from=None, trained_without_noise=0,
-            noise_source="os", sampler="poisson", released_unprotected=("nothing",),
-        )  # fmt: skip
-        facts = Facts(
-            name=name, plan=plan, training=training, sources={"repo": "0" * 40}, examples=36,
-            examples_fingerprint="0" * 64, run=run_of(name), store=home().fingerprint("identity"), coverage={},
-            audits=(), code=code_versions(),
-        )  # fmt: skip
-        write_certificate(
-            certificate,
-            facts,
-            bounds=done.table,
-            edges=edges,
-            secrets=secrets,
-            weights=weights,
-            model_dir=folder,
-        )
+        shape = {"examples": 36, "batch": BATCH, "rounds": ROUNDS}
+        certify(certificate, folder, edges, secrets, **shape, name=name, run=run_of(name))
         uri = register(name, model_dir=folder, certificate_dir=certificate).model_uri
         if start is not None:
             note(certificate, secrets, start, root / name / "start")

@@ -6,6 +6,7 @@ a server is replaced, and fails the test. `hush explain` has an entry for each.
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -42,7 +43,14 @@ CASES = {
     ("run", JOB, "--plan", "names.txt"): "not a mapping",
     ("run", JOB, "--plan", "wrong_plan.yaml"): "learning_rat",
     ("HUSH_HOME=~nobody-at-all/x", "run", JOB): "HUSH_HOME",
-    ("HUSH_HOME=names.txt", "run", JOB): "HUSH_HOME",
+    ("HUSH_HOME=names.txt", "run", JOB): "Hint: set HUSH_HOME",
+    ("HUSH_HOME=s3://bucket/home", "run", JOB): "HUSH_HOME: is a URL: the ledger of releases needs a folder",
+    ("HUSH_LOG_FORMAT=xml", "run", JOB): "neither text nor json",
+    ("HUSH_RUNNER=ray", "run", JOB): "HUSH_RUNNER: is no runner",
+    ("HUSH_RUNNER=tls://dask.example.com", "run", JOB): "HUSH_RUNNER: is no runner",
+    ("HUSH_RUNNER=http://127.0.0.1:8786", "run", JOB): "HUSH_RUNNER: is no runner",
+    ("HUSH_RUNNER=tcp://10.0.0.7:8786", "run", JOB): "HUSH_RUNNER: is a scheduler without TLS on another machine",
+    ("HUSH_STORE=gs://bucket/x", "run", JOB): "HUSH_STORE: is no storage that hush can use",
     ("HUSH_SIGNING_KEY=nowhere.pem", "run", JOB): "nowhere.pem",
     ("HUSH_SIGNING_KEY=public.pem", "run", JOB): "no private key",
     ("HUSH_TRUST=nowhere", "run", JOB): "nowhere",
@@ -52,7 +60,7 @@ CASES = {
     ("MLFLOW_TRACKING_URI=sqlite:////proc/x.db", "run", JOB): "MLFLOW_TRACKING_URI",
     (f"MLFLOW_TRACKING_URI=http://user:{CANARY}@127.0.0.1:9", "run", JOB): "MLFLOW_TRACKING_URI",
     # plan
-    ("plan",): "run `hush init`",
+    ("plan",): "hush: hush.yaml: is not in this folder. Hint: run `hush init`",
     ("plan", JOB, "--trials", "3"): "--rehearse",
     ("plan", JOB, "--trials", "many"): "--trials",
     ("plan", JOB, "--rehearse", "--trials", "0"): "--trials",
@@ -70,7 +78,7 @@ CASES = {
     ("plan", JOB, "--out", "/proc/x"): "--out",
     ("secrets", JOB, "--out", "/proc/x"): "--out",
     # secrets
-    ("secrets", JOB, "--baseline", "nowhere"): "--baseline",
+    ("secrets", JOB, "--baseline", "nowhere"): "--baseline: nowhere: is no file",
     ("secrets", "--why", "short.txt"): "FILE:LINE",
     ("secrets", "--why", "nowhere:1"): "--why",
     ("secrets", "--why", "short.txt:99"): "lines",
@@ -78,7 +86,8 @@ CASES = {
     ("secrets", JOB, "--baseline", "short.txt"): "not JSON",
     ("secrets", JOB, "--baseline", "list.json"): "no baseline",
     ("secrets", JOB, "--baseline", "deep.json"): "not JSON",
-    ("secrets", JOB, "--baseline", "other.json"): "version",
+    ("secrets", JOB, "--baseline", "other.json"): "another version",
+    ("secrets", JOB, "--baseline", "foreign.json"): "another identity key",
     ("secrets", JOB, "--out", "names.txt"): "--out",
     ("secrets", JOB, "--secret"): "--secret",
     ("secrets", "empty"): "not in a git repository",
@@ -133,6 +142,7 @@ CASES = {
     ("serve",): "PREFECT_API_URL",
     ("serve", "nowhere.yaml", "--with-servers"): "nowhere.yaml",
     ("serve", JOB, "--cron", "99 99 * * *", "--with-servers"): "--cron",
+    ("serve", JOB, "--cron", "daily", "--with-servers"): "--cron",
     ("serve", JOB, "--cron", "", "--with-servers"): "--cron",
     ("serve", JOB, "--cron", "0 0 30 2 *", "--with-servers"): "--cron",
     ("serve", JOB, "--timezone", "Mars/Olympus", "--with-servers"): "--timezone",
@@ -204,6 +214,8 @@ def made_in(root):
     (root / "list.json").write_text("[1]")
     (root / "deep.json").write_text("[" * 100_000)
     (root / "other.json").write_text('{"format": "hush baseline", "version": 99}')
+    foreign = {"format": "hush baseline", "version": 1, "key": "0" * 32, "items": []}
+    (root / "foreign.json").write_text(json.dumps(foreign))
     (root / "no_manifest").mkdir()
     git(root, "init", "-q", "unborn")
     (root / "no_manifest" / "manifest.json").write_text("[]")

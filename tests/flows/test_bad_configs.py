@@ -42,6 +42,11 @@ def dp_sgd(**keys):
     return at(mechanism={"kind": "dp_sgd", **keys})
 
 
+def nightly(**keys):
+    """GOOD with a promise of a run each night of a year, with these keys replaced."""
+    return at(promise={"since": "2027-01-01", "until": "2027-12-31", "cron": "0 2 * * *", **keys})
+
+
 NUMBERS = {
     "train__clip_norm": (0, -1e9, 1e300, 1e-300), "train__learning_rate": (0, -1, 1e30, 1e-300),
     "pretrain__learning_rate": (0, -1, 1e30), "prior_cap_bits": (0, 100, 1e300), "weights__c": (0, 1.5, 1e-200),
@@ -75,7 +80,7 @@ CASES |= {
     "a word": (CANARY, "not a mapping"),
     "an open bracket": ("version: [1\n", ":2"),
     "a tab": ("version: 1\n\tlevels: 2\n", ":2"),
-    "a key twice": ("version: 1\nversion: 1\n", ":2"),
+    "a key twice": ("version: 1\nversion: 1\n", ":2: key 'version' is given twice"),
     "a list as key": ("? [1, 2]\n: 3\n", ":1"),
     "a mapping as key": ("? {a: 1}\n: 3\n", ":1"),
     "a number as key": ("version: 1\nlevels: {1: 0.5}\n", ":2"),
@@ -118,27 +123,37 @@ CASES |= {
     "a secret is nothing": (at(secrets=[[]]), "secrets.1"),
     "a kind is a list": (at(secrets__alpha__kind=["path"]), "kind"),
     "an entry without a kind": (at(secrets__alpha__kind=None), "missing key secrets.alpha.kind"),
-    "an unknown kind": (at(secrets__alpha__kind=CANARY), "unknown kind"),
+    "an unknown kind": (at(secrets__alpha__kind=CANARY), "secrets.alpha.kind: unknown kind"),
+    "an unknown kind of a bad id": (at(secrets=[{"id": f"{CANARY} x", "kind": "odd"}]), "secrets.1.kind: unknown"),
     "two of one id": (at(secrets=[GOOD["secrets"][0]] * 2), "two secrets"),
     "files to be redacted": (at(secrets__alpha__protect="redact"), "are no values"),
     "another way to protect": (at(secrets__alpha__protect=CANARY), "protect"),
     "an id with blanks": (at(secrets__alpha__id="a b"), "id"),
     "a long id": (at(secrets__alpha__id="a" * 100), "id"),
     "no such level": (at(secrets__alpha__level="huge"), "no such level"),
+    "a level where there are none": (
+        at(TABLES, secrets__people__level="huge"), "there are none: add levels: {huge: 1.0e-4}"
+    ),
     "a level of 2": (at(secrets__alpha__level=2), "level"),
     "a level that is true": (at(secrets__alpha__level=True), "level"),
     "a level below the prior": (at(secrets__alpha__bits=3), "not above the prior"),
     "a tiny level": (at(secrets__alpha__level=1e-200), "level"),
     "literals without bits": (at(secrets__names__bits=None), "bits"),
     "no globs": (at(secrets__alpha__globs=[]), "globs"),
+    "globs left out": (at(secrets__alpha__globs=None), "missing key secrets.alpha.globs"),
     "globs is a word": (at(secrets__alpha__globs="trading/**"), "globs: Input should be a valid list"),
     "an empty glob": (at(secrets__alpha__globs=[""]), "globs"),
     "a blank team": (at(secrets__owners__teams=[" "]), "teams"),
+    "rare words without bits": (at(secrets__words__bits=None), "bits"),
+    "patterns without bits": (at(secrets__ids__bits=None), "bits"),
+    "a frequency of 0": (at(secrets__words__document_frequency=[0, 2]), "document_frequency"),
     "frequencies the wrong way": (at(secrets__words__document_frequency=[5, 2]), "document_frequency"),
     "one frequency": (at(secrets__words__document_frequency=[5]), "document_frequency"),
     "spread without end": (at(secrets__alpha__spread={"imports": INF}), "imports"),
+    "spread below 0": (at(secrets__alpha__spread={"imports": -1}), "imports"),
+    "values that spread": (at(secrets__creds__spread={"imports": 1}), "spread"),
     "spread true": (at(secrets__alpha__spread={"imports": True}), "imports"),
-    "width and heads": (at(model__heads=3), "multiple"),
+    "width and heads": (at(model__heads=3), "multiple of model.heads"),
     "no heads": (at(model__heads=64), "multiple"),
     "noise without equalised": (at(weights__noise_multiplier=1), "equalised"),
     "infinite noise": (at(weights={"noise_multiplier": INF, "capacities": "equalised"}), "noise_multiplier"),
@@ -168,9 +183,7 @@ CASES |= {
     "a level in quotation marks": (at(levels__high="0.1x"), "levels.high: is text"),
     "yes in quotation marks": (at(audit={"unprotected": "yes "}), "audit.unprotected: is text"),
     "an entry that may be empty, in words": (at(secrets__alpha__may_be_empty="maybe"), "may_be_empty: is text"),
-    "a schedule of the 99th hour": (
-        at(promise={"since": "2027-01-01", "until": "2027-12-31", "cron": "99 99 * * *"}), "cron"
-    ),
+    "a schedule of the 99th hour": (nightly(cron="99 99 * * *"), "cron is not a schedule"),
     "a hundred thousand layers": (at(model={"layers": 100_000, "width": 32, "heads": 2}), "layers"),
     # what cannot be on this machine
     "a NUL in a path": (at(repos__0__path="a\0b"), "repos.1.path"),
@@ -221,7 +234,7 @@ CASES |= {
     "no pattern": (at(secrets__ids__file="blank.txt"), "job.yaml: secrets.ids.file: "),
     # tables
     "no such table": (at(TABLES, tables__0__path="nowhere.csv"), "not a file"),
-    "no such column": (at(TABLES, tables__0__text="body"), "no column"),
+    "no such column": (at(TABLES, tables__0__text="body"), "no column 'body'; there are: text"),
     "no such column of several": (at(TABLES, tables__0__text=["text", "body"]), "no column"),
     "no such unit": (at(TABLES, tables__0__unit="author"), "no column"),
     "no such id": (at(TABLES, tables__0__id="number"), "no column"),
@@ -238,6 +251,9 @@ CASES |= {
     "a parquet of numbers": (at(TABLES, tables__0__path="numbers.parquet"), "type"),
     "no known format": (at(TABLES, tables__0__path="names.txt"), "format"),
     "a ragged table": (at(TABLES, tables__0__path="ragged.csv"), "line 2"),
+    "a table of a repository's name": (
+        at(tables=[{"path": "rows.csv", "name": "repository"}]), "two of them are called 'repository'"
+    ),
     "two tables of one name": (at(TABLES, tables=[{"path": "rows.csv", "unit": "who"}] * 2), "called"),
     "a column that is a number": (at(TABLES, tables__0__unit=3), "unit"),
     "a column without a name": (at(TABLES, tables__0__unit=""), "unit"),
@@ -264,39 +280,52 @@ CASES |= {
     "an unknown mechanism": (at(mechanism={"kind": CANARY}), "mechanism.kind"),
     "epsilon 0": (dp_sgd(epsilon=0, delta=1e-6), "mechanism.epsilon"),
     "an infinite epsilon": (dp_sgd(epsilon=INF, delta=1e-6), "mechanism.epsilon"),
-    "epsilon without delta": (dp_sgd(epsilon=1), "delta"),
+    "epsilon without delta": (dp_sgd(epsilon=1), "epsilon and delta go together"),
     "a delta of 1": (dp_sgd(epsilon=1, delta=1), "mechanism.delta"),
-    "weights of a mechanism without": (at(dp_sgd(), weights={"c": 0.3}), "weights.c"),
+    "weights of a mechanism without": (
+        at(dp_sgd(), weights={"c": 0.3}), "weights.c: mechanism dp_sgd solves no program"
+    ),
     "an objective of a mechanism without": (at(dp_sgd(), weights={"objective": "weight"}), "weights.objective"),
     "no records": (at(mechanism={"kind": "user_wise", "records": 0}), "mechanism.records"),
+    "records that are true": (at(mechanism={"kind": "group_privacy", "records": True}), "records"),
+    "a key of another mechanism": (dp_sgd(records=2), "unknown key mechanism.records"),
+    "chunks of a conversation": (
+        at(TABLES, mechanism={"kind": "user_wise", "select": "chunks"}, tables__0__path="talk.jsonl",
+           tables__0__messages="talk", tables__0__loss_on="completions"), "mechanism.select: chunks cuts",
+    ),
     "another selection": (at(mechanism={"kind": "group_privacy", "select": CANARY}), "mechanism.select"),
     "no bands": (at(mechanism={"kind": "correlated", "bands": 0}), "mechanism.bands"),
+    "too many bands": (at(mechanism={"kind": "correlated", "bands": 65}), "mechanism.bands"),
     "a mechanism without noise that wants noise": (
-        at(mechanism={"kind": "redaction"}, weights={"without_secret": "noise"}), "weights.without_secret"
+        at(mechanism={"kind": "redaction"}, weights={"without_secret": "noise"}), "makes no noise"
     ),
-    "a promise of a cycle": (at(mechanism={"kind": "correlated"}, promise={"runs": 3}), "promise"),
+    "a promise of a cycle": (
+        at(mechanism={"kind": "correlated"}, promise={"runs": 3}),
+        "take one of hush, dp_sgd, group_privacy, user_wise",
+    ),
+    "a promise without noise": (at(mechanism={"kind": "dropping"}, promise={"runs": 3}), "mechanism dropping"),
     "a promise by epsilon": (at(dp_sgd(epsilon=1, delta=1e-6), promise={"runs": 3}), "mechanism.epsilon"),
     "another objective": (at(weights={"objective": CANARY}), "weights.objective"),
     "text without a secret, otherwise": (at(weights={"without_secret": CANARY}), "weights.without_secret"),
     # promises
     "a promise of no runs": (at(promise={"runs": 0}), "promise.runs"),
-    "a promise that ends first": (
-        at(promise={"since": "2027-02-01", "until": "2027-01-01", "cron": "0 2 * * *"}), "starts no run"
-    ),
-    "a day that is none": (
-        at(promise={"since": "2027-02-30", "until": "2027-12-31", "cron": "0 2 * * *"}), "since"
-    ),
-    "a schedule without its days": (at(promise={"cron": "0 2 * * *"}), "since"),
-    "a time zone that is none": (
-        at(promise={"since": "2027-01-01", "until": "2027-02-01", "cron": "0 2 * * *", "timezone": "Mars/Olympus"}),
-        "timezone",
-    ),
+    "a promise that ends first": (nightly(until="2026-12-31"), "starts no run from"),
+    "a day that is none": (nightly(since="2027-02-30"), "since"),
+    "a schedule without its days": (at(promise={"cron": "0 2 * * *"}), "since is missing"),
+    "a time zone without a schedule": (at(promise={"timezone": "UTC"}), "since is missing"),
+    "a time zone that is none": (nightly(timezone="Mars/Olympus"), "timezone is not a known time zone"),
+    "a last day in words": (nightly(until="soon"), "until is no day"),
+    "a schedule of four fields": (nightly(cron="0 2 * *"), "five fields"),
+    "a schedule of every minute": (nightly(cron="* * * * *"), "more than 100,000 runs"),
+    "a schedule of days of two sorts": (nightly(cron="0 2 */2 * 1"), "read differently"),
+    "another number of runs than the schedule has": (nightly(runs=7), "runs is not the 365 of the schedule"),
     "a champion without a promise": (at(train__start="champion", train__later_rounds=3), "promise"),
+    "a champion without later rounds": (at(train__start="champion", promise={"runs": 3}), "go together"),
     "a champion and redaction": (
         at(train__start="champion", train__later_rounds=3, promise={"runs": 3}, secrets__creds__protect="redact"),
-        "redact",
+        "secrets.creds: protect: redact",
     ),
-    "later rounds without a champion": (at(train__later_rounds=3), "later_rounds"),
+    "later rounds without a champion": (at(train__later_rounds=3, promise={"runs": 3}), "go together"),
     # how it is trained
     "another schedule": (at(train__schedule="step"), "schedule"),
     "another average": (at(train__average="mean"), "train.average"),
@@ -309,6 +338,9 @@ CASES |= {
         at(train__optimizer="preconditioned", secrets__alpha__protect="noise"), "optimizer",
     ),
     "the best without a curve": (at(train__keep="best"), "keep"),
+    "fewer untagged steps than between two looks": (
+        at(untagged={"steps": 10, "evaluate_every": 20}), "evaluate_every is above steps"
+    ),
     "untagged is a word": (at(untagged=CANARY), "untagged"),
     "no untagged steps": (at(untagged={"steps": 0}), "untagged.steps"),
     "no patience": (at(untagged={"patience": 0}), "untagged.patience"),
@@ -319,10 +351,16 @@ CASES |= {
     # conversations
     "no such messages": (at(TABLES, tables__0__path="talk.jsonl", tables__0__messages="turns"), "no column"),
     "messages of a CSV": (at(TABLES, tables__0__messages="text"), "messages"),
-    "a prompt alone": (at(TABLES, tables__0__prompt="text"), "prompt"),
+    "messages beside a text": (at(TABLES, tables__0__messages="talk", tables__0__text="text"), "both say where"),
+    "messages beside a prompt": (
+        at(TABLES, tables__0__messages="talk", tables__0__prompt="text", tables__0__completion="who"),
+        "both say where",
+    ),
+    "loss on something else": (at(TABLES, tables__0__messages="talk", tables__0__loss_on="answers"), "loss_on"),
+    "a prompt alone": (at(TABLES, tables__0__prompt="text"), "go together"),
     "a completion alone": (at(TABLES, tables__0__completion="text"), "completion"),
-    "a template for no conversation": (at(TABLES, tables__0__chat_template="plain"), "chat_template"),
-    "completions of plain text": (at(TABLES, tables__0__loss_on="completions"), "loss_on"),
+    "a template for no conversation": (at(TABLES, tables__0__chat_template="plain"), "renders `messages`"),
+    "completions of plain text": (at(TABLES, tables__0__loss_on="completions"), "what is one"),
     "a template that is not there": (
         at(TABLES, tables__0__path="talk.jsonl", tables__0__messages="talk", tables__0__chat_template="no.jinja"),
         "chat_template",
@@ -430,7 +468,10 @@ def test_all_keys_that_exclude_each_other_are_reported_at_once(folder):
         levels=None, secrets__alpha__level="high", mechanism={"kind": "dp_sgd"},
         weights={"c": 0.5, "objective": "distinct"}, train={"rounds": 4, "batch": 2, "untagged_batch": 3},
     )  # fmt: skip
+    looks = {"rounds": 10, "batch": 4, "keep": "best", "evaluate_every": 5}
+    private = at(public=None, pretrain=None, train=looks, weights={"without_secret": "noise"})
     for data, said in (
+        (private, ["train.evaluate_every: looks at public text", "train.keep: best: looks at public text"]),
         (of_sections, ["weights: noise_multiplier needs", "weights: c and noise", "train: start: champion",
                        "train: warmup", "train: keep: best"]),
         (between, ["weights.c: mechanism dp_sgd", "weights.objective: mechanism", "train.untagged_batch: mixes",

@@ -5,13 +5,15 @@ address, a unit of a table, a word, a match, an identifier and a removed line ar
 """
 
 import base64
+import hashlib
 import random
+import re
 import string
 from pathlib import Path
 
 import polars as pl
 import pytest
-from jobs import Job, git
+from jobs import Job, commit, git
 from sizes import some
 
 CONFIG = """\
@@ -95,14 +97,12 @@ class Planted(Job):
         self.put(
             "repository/CODEOWNERS", f"* @acme/all {value['owner']}\n/risk/ @acme/risk {value['owner']}\n"
         )
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", value["message"])
+        commit(repository, message=value["message"])
         self.put("repository/app/kept.py", f"z = '{value['removed line']}'\n" * 3)
         self.put("repository/app/module_4.py", "QUANT = 6\n" * 12)
         git(repository, "rm", "-q", "-r", "old")
-        git(repository, "add", ".")
         trailer = f"Co-authored-by: {value['person']} <{value['address']}>"
-        git(repository, "commit", "-q", "-m", f"m\n\n{trailer}", email=value["address"])
+        commit(repository, message=f"m\n\n{trailer}", email=value["address"])
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +154,9 @@ def test_no_canary_of_any_kind_leaves_the_private_store(job):
     output = job.hush("plan", job.config, "--c", "0.5", "--out", job.folder / "out")
     found = {name.split("/")[0] for frame in frames(job, "posterior") for name in frame["name"]}
     assert found == {"alpha", "owners", "quants", "creds", "names", "tickets", "jargon", "gone", "people"}
+    digest = hashlib.sha256((job.folder / "tickets.csv").read_bytes()).hexdigest()
+    assert digest in {path.read_text().strip() for path in (job.home / "store" / "commits").iterdir()}
+    job.canaries["digest of a table"] = digest
     assert leaks(job, output, job.folder / "out") == []
     texts = b"".join(b"".join(frame["text"]) for frame in frames(job, "text"))
     held = {
@@ -167,6 +170,17 @@ def test_no_canary_of_any_kind_leaves_the_private_store(job):
         "document",
     }
     assert all(job.canaries[name].encode() in texts for name in held), "the test is blind"
+
+
+@pytest.mark.slow
+def test_a_table_that_changed_is_read_again(job):
+    examples = []
+    for _ in range(2):
+        output = job.hush("plan", job.config, "--c", "0.5")
+        examples.append(int(re.search(r"of (\d+) examples hold its secrets", output)[1]))
+        with (job.folder / "tickets.csv").open("a") as file:
+            file.write("someone,hello\n")
+    assert examples[1] == examples[0] + 1
 
 
 def _literals(job, value):
@@ -185,10 +199,8 @@ def _row(job, value):
 
 
 def _weak(job, value):
-    repository = job.folder / "repository"
-    job.put("repository/app/weak.py", f'url = "postgres://app:{value}@db.corp:5432/x"\n')
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", value)
+    weak = {"app/weak.py": f'url = "postgres://app:{value}@db.corp:5432/x"\n'}
+    commit(job.folder / "repository", weak, message=value)
     return CONFIG.replace("kind: credentials, level", "kind: credentials, weak: refuse, level")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from jobs import Job, git
-from many_runs import drawn, run_all
+from many_runs import branches, drawn, run_all
 
 from flows.reports.verification import verdict
 from flows.verify import verify_target
@@ -43,24 +43,18 @@ def job(tmp_path_factory):
     job = Job(tmp_path_factory.mktemp("champion"), seed=31)
     repository = job.folder / "repository"
 
-    def commit(branch):
-        (repository / f"app/new_{branch}.py").write_text(f"VALUE = '{branch}'\n" * 30)
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", "more")
-        git(repository, "branch", branch)
-
     for number in range(3):
         if number == 1:
             git(repository, "rm", "-q", "-r", "deploy")
         with (repository / "trading/strategy.py").open("a") as file:
             file.write(f"LATER_{number} = {number}\n")
-        commit(f"b{number}")
+        branches(job, [f"b{number}"])
         (repository / "trading/strategy.py").rename(repository / "trading/limits.py")
-        commit(f"q{number}")
+        branches(job, [f"q{number}"])
         (repository / "trading/limits.py").rename(repository / "trading/strategy.py")
     (repository / "app/moved.py").write_text("\n" + (repository / "trading/strategy.py").read_text())
     (repository / "trading/strategy.py").write_text("NOTHING_LEFT_OF_IT_HERE = 1\n")
-    commit("moved")
+    branches(job, ["moved"])
     with job.served():
         yield job
 

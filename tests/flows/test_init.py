@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 import yaml
-from jobs import Job, git
+from jobs import Job, commit, git
 
 from flows.init import _frequent
 from hush_core.config import load_config, parse_config
@@ -50,19 +50,13 @@ def test_init_then_plan(job):
     assert "train without noise on" in " ".join(output.split()) and "refused" not in output
     assert "1 can be protected" in job.hush("secrets")
     target.unlink()
-    output = job.hush("plan", status=2)
-    assert output.startswith("hush: hush.yaml: is not in this folder. Hint: run `hush init`")
 
 
 @pytest.mark.parametrize("email", ["1+update[bot]@users.example.com", "solo@example.com"])
 def test_where_one_author_or_robot_wrote_all_the_next_step_is_an_entry_and_no_hopeless_plan(
     job, tmp_path, email
 ):
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "bare" / "hello.py").write_text("print(1)\n")
-    git(tmp_path / "bare", "init", "-q")
-    git(tmp_path / "bare", "add", ".")
-    git(tmp_path / "bare", "commit", "-q", "-m", "all", email=email)
+    commit(tmp_path / "bare", {"hello.py": "print(1)\n"}, email=email)
     output = job.hush("init", tmp_path / "bare")
     text = (job.folder / "hush.yaml").read_text()
     assert (

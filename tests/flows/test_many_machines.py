@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from fresh_process import ROOT
 from jobs import CONFIG, Job
-from local_servers import free_port
+from local_servers import free_port, relay
 from object_server import InBucket, InFolder, object_server
 
 pytestmark = pytest.mark.slow
@@ -27,48 +26,6 @@ CONFIG = re.sub(r"\nrepos: .*\n", SECOND, CONFIG).replace("unprotected: true", "
 KEY = bytes(range(32))
 TLS = [f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")]
 SWEEP = ("--c", "0.1", "--c", "0.4")
-
-
-def listen(port):
-    server = socket.create_server(("127.0.0.1", port))
-    server.settimeout(0.2)
-    return server
-
-
-class Wire:
-    """What goes through a port to another: a relay that keeps all of it."""
-
-    def __init__(self, target):
-        self.target, self.kept, self.port = target, [], free_port()
-        self.server, self.over = listen(self.port), threading.Event()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while not self.over.is_set():
-            try:
-                near, _ = self.server.accept()
-            except TimeoutError:
-                continue
-            except OSError:  # closed
-                return
-            far = socket.create_connection(("127.0.0.1", self.target))
-            for one, other in ((near, far), (far, near)):
-                one.settimeout(None)
-                threading.Thread(target=self._relay, args=(one, other), daemon=True).start()
-
-    def _relay(self, one, other):
-        try:
-            while data := one.recv(1 << 16):
-                self.kept.append(data)
-                other.sendall(data)
-        except OSError:
-            pass
-        finally:
-            other.close()
-
-    def close(self):
-        self.over.set()
-        self.server.close()
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +91,9 @@ def workers(folder, environments, certificate=None):
 def cluster(job, by_threads, tmp_path_factory):
     """Two workers that have the job's home; and the wire to their scheduler."""
     with workers(tmp_path_factory.mktemp("cluster"), [job.environment] * 2) as (address, log):
-        wire = Wire(int(address.rpartition(":")[2]))
-        yield wire, log
-        wire.close()
+        kept = []
+        with relay(int(address.rpartition(":")[2]), lambda data: kept.append(data) or True) as port:
+            yield SimpleNamespace(port=port, kept=kept), log
 
 
 @pytest.fixture(scope="module")

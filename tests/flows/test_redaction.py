@@ -6,7 +6,7 @@ import sqlite3
 
 import polars as pl
 import pytest
-from jobs import CONFIG, Job, git
+from jobs import CONFIG, Job, commit
 
 REDACTED = CONFIG.replace(
     "kind: credentials, level: critical, protect: noise",
@@ -18,11 +18,11 @@ assert REDACTED.count("redact") == 1
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
     job = Job(tmp_path_factory.mktemp("redaction"), seed=41)
-    folder = job.folder / "repository" / "app"
-    (folder / "hex.py").write_text(f"K = bytes.fromhex('{job.token.encode().hex()}')\n")
-    (folder / "split.py").write_text(f'K = "{job.token[:20]}" \\\n    "{job.token[20:]}"\n')
-    git(job.folder / "repository", "add", ".")
-    git(job.folder / "repository", "commit", "-q", "-m", "two more copies")
+    copies = {
+        "app/hex.py": f"K = bytes.fromhex('{job.token.encode().hex()}')\n",
+        "app/split.py": f'K = "{job.token[:20]}" \\\n    "{job.token[20:]}"\n',
+    }
+    commit(job.folder / "repository", copies)
     job.write(text=REDACTED, rounds=2, batch=4)
     with job.served() as job:
         yield job

@@ -6,7 +6,7 @@ import signal
 import string
 
 import pytest
-from jobs import Job, git
+from jobs import Job, commit, git
 from many_runs import config_of, run_all
 from orchestrator import servers_of
 from waiting import PATIENCE, ended
@@ -33,19 +33,14 @@ def told(tmp_path_factory):
     for server in servers_of(job.home):  # it goes when it sees that it is alone
         ended(server)
 
-    def commit(*files):
-        for name, content in files:
-            (repository / name).write_text(content)
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "--allow-empty", "-m", "more")
-        git(repository, "branch", f"b{len(list((repository / '.git/refs/heads').iterdir()))}")
-
-    commit()  # b1: the same text under another commit
+    commit(repository)  # the same text under another commit
+    git(repository, "branch", "b1")
     git(repository, "mv", "trading", "trade")
     git(repository, "mv", "trade", "trading")
     git(repository, "mv", "deploy/config_0.py", "deploy/renamed.py")
     token = "ghp_" + "".join(random.Random(5).choices(string.ascii_letters + string.digits, k=36))
-    commit(("deploy/new.py", f'TOKEN = "{token}"\nx = 2\n'))  # b2
+    commit(repository, {"deploy/new.py": f'TOKEN = "{token}"\nx = 2\n'})
+    git(repository, "branch", "b2")
     order = [
         (config("same", "b1"), False),
         (config("fails", "b1", batch=5), True),

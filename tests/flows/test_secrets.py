@@ -6,7 +6,7 @@ import re
 import sqlite3
 
 import pytest
-from jobs import Job, git, states
+from jobs import Job, commit, git, states
 from rich.console import Console
 
 from flows.reports.decide import render_reasons, why_at
@@ -32,10 +32,8 @@ def test_the_report_then_only_what_changed(job):
     assert "| `creds` | credentials | 1 |" in page and "risk/model.py" not in page
 
     repository = job.folder / "repository"
-    (repository / "app" / "late.py").write_text(f'TOKEN = "{job.token}"\n')
-    git(repository, "rm", "-q", "risk/model.py")
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "one more place")
+    (repository / "risk/model.py").unlink()
+    commit(repository, {"app/late.py": f'TOKEN = "{job.token}"\n'})
     output = job.hush("secrets", job.config)
     with open(folder / "changes.csv", newline="") as file:
         rows = {(r["change"], r["name"].partition("/")[0], r["path"]) for r in csv.DictReader(file)}
@@ -59,33 +57,17 @@ def test_the_report_then_only_what_changed(job):
     assert not any(value.decode() in output for value in job.values)
 
 
-def test_a_baseline_of_another_installation_is_one_line(job):
-    (job.folder / "foreign.json").write_text(
-        '{"format": "hush baseline", "version": 1, "key": "00", "items": []}'
-    )
-    output = job.hush("secrets", job.config, "--baseline", job.folder / "foreign.json", status=2)
-    (line,) = (line for line in output.splitlines() if line.startswith("hush: "))
-    assert "foreign.json" in line and "Hint: " in line and "Traceback" not in output
-
-
 def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     """Without a config, on a repository in which nothing can be protected: what is found is told, with its line."""
     folder = tmp_path_factory.mktemp("looks")
     job = Job(folder, seed=32)
     repository = folder / "plain"
-    repository.mkdir()
-    (repository / "src").mkdir()
-    (repository / "src" / "a.py").write_text("x = 1\n")
-    git(repository, "init", "-q", "-b", "main")
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "one")
+    commit(repository, {"src/a.py": "x = 1\n"})
     output = job.hush("secrets", "plain", "--quiet")
     assert "no credential found in 1 file\n" in output and "next: hush init" in output
 
-    (repository / "src" / "db.py").write_text('\nURL = "postgres://app:Sommer2019!@db.corp:5432/x"\n')
-    (repository / "x.bin").write_bytes(b"\0\1")
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "two")
+    weak = 'URL = "postgres://app:Sommer2019!@db.corp:5432/x"\n'
+    commit(repository, {"src/db.py": f"\n{weak}", "x.bin": "\0\1"})
     git(folder, "clone", "-q", "--bare", "--no-local", "plain", "bare.git")
     (repository / "hush.yaml").write_text("version: 1\n")
     for named in ("plain/src", "bare.git"):
@@ -100,9 +82,7 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     assert not any(b"Sommer" in path.read_bytes() for path in report.rglob("*") if path.is_file())
 
     token = "ghp_" + "x7Gq0TzLw4RbN9vKpY2cQm8sXa1dUe5HfJ3k"
-    (repository / "src" / "db.py").write_text(
-        f'TOKEN = "{token}"\nURL = "postgres://app:Sommer2019!@db.corp:5432/x"\n'
-    )
+    (repository / "src" / "db.py").write_text(f'TOKEN = "{token}"\n{weak}')
     git(repository, "commit", "-q", "-am", "three")
     output = job.hush("secrets", "plain", "--quiet")
     assert "github-pat" in output.partition("Found: 1 value")[2], "beside a weak value, it is not named"
@@ -166,11 +146,7 @@ def test_why_takes_a_place_as_the_report_prints_it(tmp_path_factory):
     """With the config, in its folder or in the repository; the revision's text counts, not the working tree's."""
     folder = tmp_path_factory.mktemp("places")
     job, shop = Job(folder, seed=33), folder / "shop"
-    (shop / "src").mkdir(parents=True)
-    (shop / "src" / "pw.env").write_text("A=1\nDB_PASSWORD=tr0ub4dor&3\n")
-    git(shop, "init", "-q", "-b", "main")
-    git(shop, "add", ".")
-    git(shop, "commit", "-q", "-m", "one")
+    commit(shop, {"src/pw.env": "A=1\nDB_PASSWORD=tr0ub4dor&3\n"})
     (shop / "src" / "pw.env").write_text("")
     place = "shop:src/pw.env:2"
     assert place in job.hush("secrets", "shop", "--quiet")

@@ -95,26 +95,6 @@ def test_a_schedule_follows_from_the_promise_or_is_the_same():
             schedule_of(promised, asked, names)
 
 
-@pytest.mark.parametrize(
-    "changed, says",
-    [
-        ({"timezone": "Nowhere/Land"}, "timezone is not a known time zone"),
-        ({"until": "soon"}, "until is no day"),
-        ({"until": "2026-12-31"}, "starts no run from"),
-        ({"cron": "99 99 * * *"}, "cron is not a schedule"),
-        ({"cron": "0 2 * *"}, "five fields"),
-        ({"cron": "* * * * *"}, "more than 100,000 runs"),
-        ({"runs": 7}, "runs is not the 365 of the schedule"),
-        ({"cron": "0 2 */2 * 1"}, "read differently"),
-        ({"since": None}, "since is missing"),
-        ({"since": None, "until": None, "cron": None, "timezone": "UTC"}, "since is missing"),
-    ],
-)
-def test_what_is_no_schedule_is_refused_in_one_line(changed, says):
-    with pytest.raises(InputError, match=says):
-        parse_config({**JOB, "promise": {**YEAR, **changed}})
-
-
 def test_a_promise_by_days_is_that_of_as_many_runs():
     by_days = parse_config({**JOB, "promise": YEAR})
     by_number = parse_config({**JOB, "promise": {"runs": 365}})
@@ -148,24 +128,3 @@ def test_later_runs_have_their_own_rounds_and_what_is_said_in_rounds_shrinks_wit
         and anew.rounds_in_all == 5000
         and anew.settings_digest != config.settings_digest
     )
-
-
-@pytest.mark.parametrize(
-    "train, promise, says",
-    [
-        ({"start": "champion"}, {"runs": 3}, "go together"),
-        ({"later_rounds": 3}, {"runs": 3}, "go together"),
-        ({"start": "champion", "later_rounds": 3}, None, "promise"),
-    ],
-)
-def test_a_start_that_no_promise_bounds_is_refused(train, promise, says):
-    job = {**JOB, "train": {**JOB["train"], **train}} | ({"promise": promise} if promise else {})
-    with pytest.raises(InputError, match=says):
-        parse_config(job)
-
-
-def test_no_value_is_redacted_on_top_of_a_model_that_may_know_it():
-    secrets = [{"id": "c", "kind": "credentials", "level": 1e-3, "protect": "redact"}]
-    train = {**JOB["train"], "start": "champion", "later_rounds": 20}
-    with pytest.raises(InputError, match="secrets.c: protect: redact"):
-        parse_config({**JOB, "secrets": secrets, "promise": {"runs": 5}, "train": train})

@@ -3,8 +3,6 @@
 Everything listens on ports that were free, stores in a temporary folder, and ends with the session.
 """
 
-import base64
-import json
 import os
 import pwd
 import secrets
@@ -13,13 +11,14 @@ import signal
 import subprocess
 import tempfile
 import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from fresh_process import environment as environment_of
+from jobs import commit
 from local_servers import ROOT, answers, free_port, module, stop
+from orchestrator import asked
 from waiting import until
 
 
@@ -32,15 +31,9 @@ class Servers:
     login: str
     environment: dict
     home: Path
-    artifacts: Path
 
     def call(self, path, body=None, method=None):
-        data = None if body is None else json.dumps(body).encode()
-        token = base64.b64encode(self.login.encode()).decode()
-        headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"{self.prefect}/api{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or "null")
+        return asked(f"{self.prefect}/api", path, body, self.login, method)
 
     def deployment(self, flow):
         return self.call(f"/deployments/name/{flow}/hush-{flow}")
@@ -165,7 +158,7 @@ def servers(postgres, folder):
             "MLFLOW_TRACKING_URI": mlflow,
             "PREFECT_RUNNER_POLL_FREQUENCY": "2",
         }
-        yield Servers(prefect, mlflow, login, client, home.root, artifacts)
+        yield Servers(prefect, mlflow, login, client, home.root)
     finally:
         for child in children:
             stop(child)
@@ -174,16 +167,11 @@ def servers(postgres, folder):
 @pytest.fixture(scope="session")
 def job(folder):
     """A config: a small repository with a planted credential, one layer of width 32, three rounds."""
-    repository = folder / "repository"
-    repository.mkdir()
+    files = {"vault/inside.py": "LIMIT = 12\n" * 10}
     for index in range(12):
         lines = [f"def step_{index}_{line}(value):\n    return value + {line}\n" for line in range(6)]
-        (repository / f"module_{index}.py").write_text("\n".join(lines))
-    (repository / "vault").mkdir()
-    (repository / "vault" / "inside.py").write_text("LIMIT = 12\n" * 10)
-    git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*git, *command], check=True, timeout=600)
+        files[f"module_{index}.py"] = "\n".join(lines)
+    commit(folder / "repository", files)
     config = folder / "job.yaml"
     config.write_text(
         """\

@@ -18,9 +18,11 @@ import urllib.request
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from jobs import Job
 from local_servers import free_port
+from orchestrator import asked, nothing_open, released
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
@@ -38,8 +40,17 @@ tracking: {{experiment: job, model: job}}
 """
 
 
+def child_of(parent, chosen):
+    """The number of a process's first child that is chosen; None where there is none."""
+    with suppress(psutil.Error):
+        for child in psutil.Process(parent).children():
+            with suppress(psutil.Error):  # it has just ended
+                if chosen(child):
+                    return child.pid
+
+
 class Stack:
-    """`hush serve --with-servers --postgres` on a job, as a process; its children by their names in /proc."""
+    """`hush serve --with-servers --postgres` on a job, as a process; its children by their names."""
 
     def __init__(self, job):
         self.job, self.ports = (
@@ -94,12 +105,7 @@ class Stack:
         return (self.job.home / "keys" / f"{name}.login").read_text()
 
     def call(self, path, body=None):
-        token = base64.b64encode(self.login("prefect").encode()).decode()
-        headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
-        data = None if body is None else json.dumps(body).encode()
-        url = f"http://127.0.0.1:{self.ports['prefect']}/api{path}"
-        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
-            return json.loads(answer.read() or "null")
+        return asked(f"http://127.0.0.1:{self.ports['prefect']}/api", path, body, self.login("prefect"))
 
     def deployment(self):
         assert self.child.poll() is None, self.log.read_text()[-3000:]
@@ -114,15 +120,10 @@ class Stack:
 
     def training(self, run):
         """The process that the worker began for a run."""
-        mark = f"PREFECT__FLOW_RUN_ID={run}".encode()
 
         def found():
-            for folder in Path("/proc").glob("[0-9]*"):
-                with suppress(OSError):
-                    parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-                    marks = (folder / "environ").read_bytes().split(b"\0")
-                    if int(parent) == self.leader("flows.serve") and mark in marks:
-                        return int(folder.name)
+            worker = self.leader("flows.serve")
+            return worker and child_of(worker, lambda one: one.environ().get("PREFECT__FLOW_RUN_ID") == run)
 
         return until(found, "the run's process")
 
@@ -134,15 +135,7 @@ class Stack:
 
     def leader(self, word):
         """The child of the supervisor in whose command a word stands."""
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if int(parent) == self.child.pid and word in command:
-                return int(folder.name)
-        return None
+        return child_of(self.child.pid, lambda one: word in " ".join(one.cmdline()))
 
     def client(self):
         from mlflow import MlflowClient
@@ -153,15 +146,14 @@ class Stack:
         return MlflowClient(url, url)
 
     def released(self):
-        lines = (f.read_bytes().splitlines() for f in self.job.home.rglob("work/*/releases.jsonl"))
-        return sum(len(one) - 1 for one in lines)
+        return released(self.job)
 
     def metric(self, name, *labels):
         """As Prometheus reads it."""
         token = base64.b64encode(self.login("metrics").encode()).decode()
         url = f"http://127.0.0.1:{self.ports['metrics']}/metrics"
-        asked = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        request = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
             families = text_string_to_metric_families(answer.read().decode())
             samples = [sample for family in families for sample in family.samples]
         (value,) = [s.value for s in samples if s.name == name and set(labels) == set(s.labels.values())]
@@ -247,14 +239,14 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
         os.kill(training, signal.SIGKILL)
     until(lambda: stack.leader("flows.serve") not in (None, worker), "another worker")
     until(lambda: stack.state(run) == "CRASHED", "what the next worker says of the run")
-    released = stack.released()
-    assert CHECKPOINT < released < ROUNDS
+    before = stack.released()
+    assert CHECKPOINT < before < ROUNDS
 
     # the training goes on from its checkpoint; the tracker hangs when it is over, then answers to all that was
     # asked meanwhile; the registration is cut
     run, said = stack.begin(), len(stack.log.read_text())
     training = stack.training(run)
-    _pause(training, until_released=lambda: stack.released() > released)
+    _pause(training, until_released=lambda: stack.released() > before)
     os.killpg(stack.leader("mlflow server"), signal.SIGSTOP)
     os.kill(training, signal.SIGCONT)
     until(lambda: "Task run failed with exception" in stack.log.read_text()[said:], "a refused delivery")
@@ -292,11 +284,7 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
     rounds = [m.step for m in client.get_metric_history(told[0].info.run_id, "training/rounds_released")]
     assert len(rounds) == len(set(rounds)) and max(rounds) == ROUNDS, "each that was kept is there once"
     assert int(version.tags["rounds_released"]) == ROUNDS, "those that were lost are counted, too"
-    open_states = {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}
-    of_job = {"flows": {"name": {"any_": ["train"]}}}  # a watch may be due
-    for kind in ("flow_runs", "task_runs"):  # tasks tell their states by events, written down a moment later
-        asked = (f"/{kind}/filter", {kind: open_states, **of_job})
-        until(lambda asked=asked: stack.call(*asked) == [], f"the end of all {kind}")
+    until(lambda: nothing_open(stack.call), "the end of all runs in the orchestrator")
     until(lambda: stack.metric("hush_flow_runs", "train", "running") == 0, "the end in the metrics")
 
     lines = [json.loads(line) for line in stack.log.read_text().splitlines() if line.startswith("{")]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.error
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -67,7 +68,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             kept = released(job)
             assert 3 <= kept < ROUNDS and list(job.home.rglob("checkpoint.pt"))
             assert call(job, f"/flow_runs/{run}")["state_name"] == "Suspended"
-            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
+            until(lambda: nothing_open(partial(call, job)), "the end of all runs in the orchestrator")
 
             call(job, f"/flow_runs/{run}/resume", {})
             until(lambda: released(job) > kept, "further rounds")
@@ -81,7 +82,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             until(lambda: not at_work(), "the end of its process")
             kept = released(job)
             assert kept < ROUNDS
-            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
+            until(lambda: nothing_open(partial(call, job)), "the end of all runs in the orchestrator")
 
             call(job, f"/deployments/{deployment}/create_flow_run", {})
             until(
@@ -94,7 +95,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             for one in workers:
                 ended(one.pid)
             assert kept < released(job) < ROUNDS
-            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
+            until(lambda: nothing_open(partial(call, job)), "the end of all runs in the orchestrator")
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
@@ -117,22 +118,12 @@ def deployed(job, environment):
     return call(job, "/deployments/name/train/hush-train")["id"]
 
 
-def all_below(leader):
-    """A process and what descends from it, of whatever group: what dies with a container."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    found = more = {leader}
-    while more := {pid for pid, parent in parents.items() if parent in more} - found:
-        found = found | more
-    return found
-
-
 def kill(child):
-    for pid in all_below(child.pid):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """A process and what descends from it, of whatever group: what dies with a container."""
+    leader = psutil.Process(child.pid)
+    for process in (leader, *leader.children(recursive=True)):
+        with suppress(psutil.Error):
+            process.kill()
     child.wait(600)
 
 
@@ -170,7 +161,7 @@ def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp
             stopped.send_signal(signal.SIGTERM)
             assert stopped.wait(600) == 0
             assert list(job.home.rglob("checkpoint.pt")), "it was killed"
-            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
+            until(lambda: nothing_open(partial(call, job)), "the end of all runs in the orchestrator")
             assert state(run) == "CRASHED"
 
             killed, run = work(), begin()

@@ -21,26 +21,8 @@ NOT_PROSE = re.compile(
 )
 """Markup, expressions, commands, SQL and words of other languages in a string literal."""
 PROSE = {
-    *[
-        "a",
-        "an",
-        "and",
-        "by",
-        "for",
-        "in",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "or",
-        "that",
-        "the",
-        "to",
-        "was",
-        "with",
-    ]
-}
+    "a", "an", "and", "by", "for", "in", "is", "it", "no", "not", "of", "or", "that", "the", "to", "was", "with",
+}  # fmt: skip
 """A string without any such word is a list of names."""
 PRAGMA = re.compile(r"#\s*(?:fmt:|noqa|type:|pragma|!|nosec)")
 ARGUMENT = re.compile(r"^ +(\*{0,2}[\w., *|`]+(?: \([^)]*\))?): ")

@@ -189,5 +189,20 @@ def states(output):
 def git(path, *arguments, email="ada@acme.example.com"):
     path.mkdir(exist_ok=True)
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ["-c", "user.name=someone", "-c", f"user.email={email}"]
-    subprocess.run(["git", "-C", path, *who, *arguments], check=True, env=environment, timeout=PATIENCE)
+    command = ["git", "-C", path, "-c", "user.name=someone", "-c", f"user.email={email}", *arguments]
+    done = subprocess.run(
+        command, check=True, env=environment, timeout=PATIENCE, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def commit(path, files=None, message="more", **who):
+    """Write these files (name → text) to a repository, made where there is none, and commit all that changed."""
+    for name, text in (files or {}).items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+    if not (path / ".git").exists():
+        git(path, "init", "-q", "-b", "main")
+    git(path, "add", "-A")
+    git(path, "commit", "-q", "--allow-empty", "-m", message, **who)
+    return git(path, "rev-parse", "HEAD")

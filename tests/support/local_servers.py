@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -87,3 +87,35 @@ def serving(answer):
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
+
+
+@contextmanager
+def listening(answer):
+    """A port on loopback; `answer` is given each connection that comes as long as this is held, in a thread."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def take():
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=take, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)  # else who waits in `accept` would take one more
+
+
+def relay(target, passes):
+    """A port whose connections go on to another, as long as `passes(data)` is true of each piece."""
+
+    def pump(one, other):
+        with suppress(OSError):
+            while (data := one.recv(1 << 16)) and passes(data):
+                other.sendall(data)
+        other.close()
+
+    def through(near):
+        far = socket.create_connection(("127.0.0.1", target))
+        threading.Thread(target=pump, args=(far, near), daemon=True).start()
+        pump(near, far)
+
+    return listening(through)

@@ -37,12 +37,10 @@ def config_of(job, name, rev, rounds=2, batch=6, **more):
 
 def branches(job, names):
     """A branch on each of several commits, which add a file that holds no secret."""
-    from jobs import git  # not in the process that makes the runs
+    from jobs import commit, git  # not in the process that makes the runs
 
     for name in names:
-        (job.folder / f"repository/app/new_{name}.py").write_text(f"VALUE = '{name}'\n" * 30)
-        git(job.folder / "repository", "add", ".")
-        git(job.folder / "repository", "commit", "-q", "-m", "more")
+        commit(job.folder / "repository", {f"app/new_{name}.py": f"VALUE = '{name}'\n" * 30})
         git(job.folder / "repository", "branch", name)
 
 

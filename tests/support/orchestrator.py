@@ -1,5 +1,6 @@
 """What a job's Prefect server and its ledger tell, asked from outside."""
 
+import base64
 import json
 import urllib.error
 import urllib.request
@@ -9,16 +10,21 @@ import psutil
 from waiting import PATIENCE, until
 
 
-def call(job, path, body=None):
+def asked(api, path, body=None, login="", method=None):
+    """What the REST interface at an address answers."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(
-        job.server["PREFECT_API_URL"] + path, data, {"Content-Type": "application/json"}
-    )
+    headers = {"Content-Type": "application/json"}
+    if login:
+        headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+    request = urllib.request.Request(f"{api}{path}", data, headers, method=method)
+    with urllib.request.urlopen(request, timeout=PATIENCE) as told:
+        return json.loads(told.read() or "null")
 
+
+def call(job, path, body=None):
     def answer():
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as told:
-                return [json.loads(told.read() or "null")]
+            return [asked(job.server["PREFECT_API_URL"], path, body)]
         except urllib.error.HTTPError as error:
             if error.code != 503:  # its SQLite is busy
                 raise
@@ -39,12 +45,13 @@ def released(job):
     return sum(len(file.read_bytes().splitlines()) - 1 for file in job.home.rglob("work/*/releases.jsonl"))
 
 
-def open_runs(job, kind):
+def open_runs(ask, kind):
     body = {kind: {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}}
     body["flows"] = {"name": {"any_": ["train"]}}  # a watch may be due
-    return [run["name"] for run in call(job, f"/{kind}/filter", body)]
+    return [run["name"] for run in ask(f"/{kind}/filter", body)]
 
 
-def nothing_open(job):
-    """Tasks tell their states by events, which the server writes down a moment later."""
-    return open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
+def nothing_open(ask):
+    """`ask(path, body)` gives an answer. Tasks tell their states by events, which the server writes down a moment
+    later."""
+    return open_runs(ask, "flow_runs") == open_runs(ask, "task_runs") == []

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import warm
-from jobs import Job, git
+from jobs import Job, commit
 from terminal import shown
 from waiting import PATIENCE
 
@@ -24,12 +24,8 @@ def job(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decide")
     job = Job(folder, seed=33)
     repository = folder / "plain"
-    (repository / "src").mkdir(parents=True)
-    (repository / "src" / "db.ini").write_text(f"password = {WEAK}\n" + "option = value\n" * 400)
-    (repository / "docs.md").write_text(f"export GITHUB_TOKEN={EXAMPLE}\n")
-    git(repository, "init", "-q", "-b", "main")
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "one")
+    ini = f"password = {WEAK}\n" + "option = value\n" * 400
+    commit(repository, {"src/db.ini": ini, "docs.md": f"export GITHUB_TOKEN={EXAMPLE}\n"})
     (folder / "look.yaml").write_text(
         "version: 1\nrepos: [{path: plain}]\nsecrets: [{id: creds, kind: credentials}]\n"
     )

@@ -8,15 +8,13 @@ import csv
 import hashlib
 import io
 import json
-import os
 import random
 import shutil
 import string
-import subprocess
-from pathlib import Path
 
 import pytest
 from extracting import found_in
+from jobs import commit
 from rich.console import Console
 
 from flows.reports.coverage_notes import coverage_notes
@@ -32,25 +30,6 @@ CANARIES = [
     "ghp_" + "".join(random.Random(i).choices(string.ascii_letters + string.digits, k=36)) for i in range(3)
 ]
 CODENAME = "blackbird-nine"
-
-
-def commit(repo: Path, files: dict[str, str]) -> str:
-    safe = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
-    people = {f"GIT_{r}_{k}": "x@example.org" for r in ("AUTHOR", "COMMITTER") for k in ("NAME", "EMAIL")}
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(repo), *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True, env=safe | people).stdout
-
-    if not repo.exists():
-        repo.mkdir()
-        git("init", "-q", "-b", "main")
-    for name, text in files.items():
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_text(text)
-    git("add", "-A")
-    git("commit", "-q", "--allow-empty", "-m", "m")
-    return git("rev-parse", "HEAD").strip()
 
 
 def reporter(folder):

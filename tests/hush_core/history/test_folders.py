@@ -4,13 +4,12 @@ import fcntl
 import os
 import shutil
 
-import numpy as np
-import polars as pl
 import pytest
-from frames import frame_of
+from histories_of_runs import counts, history, released
+from histories_of_runs import text as text_of
 
 from hush_core.errors import InputError
-from hush_core.history import RunHistory, RunRecord, RunText
+from hush_core.history import RunRecord
 from hush_core.history.folders import RunFolders
 from hush_core.history.ledger import ReleaseLedger
 from tasks.runtime.environment import home
@@ -18,40 +17,13 @@ from tasks.runtime.store import Store
 
 KEY_A, KEY_B, KEY_C = "a" * 64, "b" * 64, "c" * 64
 NAMES, OTHERS = (tuple(("path", name) for name in names) for names in (("alpha", "beta", "gamma"), "xyz"))
-EDGES = frame_of(example_id=range(3), secret_id=range(3))
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("HUSH_HOME", str(tmp_path))
-    home().create()
-    return Store(home().store)
-
-
-def history(store):
-    return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"))
 
 
 def text(*texts, names=NAMES):
-    """Example i holds secret i."""
-    rows = [(n, kind, name, 1e-6, 1e-3) for n, (kind, name) in enumerate(names)]
-    secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
-    return RunText(list(texts), np.full(len(texts), 0.5), EDGES, secrets, 2.0, 9, "settings")
+    return text_of(*texts, names=names)
 
 
 ONE = text(b"a", b"b", b"c")
-
-
-def released(store, run, what, releases=1):
-    """A run as the trainer makes it: noted, then `releases` rounds."""
-    witness = history(store).note(run, what)
-    with ReleaseLedger(store.work_dir(run) / "releases.jsonl", run=run, rounds=9, witness=witness) as ledger:
-        for _ in range(releases):
-            ledger.count()
-
-
-def counts(store, run, what):
-    return history(store).earlier(run, what).counts.tolist()
 
 
 class Killed(BaseException):

@@ -3,11 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
+from histories_of_runs import history, released
 
 from hush_core.accounting import Participation, Run, bound_of_runs, smallest_noise
 from hush_core.config import UserWiseMechanism
-from hush_core.history import PromisedRuns, RunHistory, RunText, bounds_of_all_runs, plan_of_runs
-from hush_core.history.ledger import ReleaseLedger
+from hush_core.history import PromisedRuns, RunText, bounds_of_all_runs, plan_of_runs
 from hush_core.mechanisms import drawn_items, items_of, rates_of_texts
 from hush_core.weights import assign_roles, sampling_rates
 
@@ -16,24 +16,6 @@ EDGES = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (5, 2)]
 TEXTS = [bytes([97 + i]) for i in range(10)]
 MECHANISM = UserWiseMechanism(kind="user_wise", records=2)
 BATCH, ROUNDS, RUNS, TARGET = 1, 20, 4, 1e-3
-
-
-@pytest.fixture
-def store(tmp_path):
-    return tmp_path
-
-
-def history(store):
-    return RunHistory(store, key=b"k" * 32, identity="i")
-
-
-def released(store, run, what):
-    """A run as the trainer makes it: noted, then a round."""
-    witness = history(store).note(run, what)
-    folder = store / "work" / run
-    folder.mkdir(parents=True)
-    with ReleaseLedger(folder / "releases.jsonl", run=run, rounds=ROUNDS, witness=witness) as ledger:
-        ledger.count()
 
 
 def night(edges=EDGES, sigma=4.0):
@@ -61,7 +43,7 @@ def profiles(store, key, what):
 def test_a_later_run_counts_items_and_not_their_texts(store):
     """Planted: each of a unit's texts is counted, which costs a unit of many records as if all were drawn apart."""
     what, _, rates = night()
-    released(store, "a" * 64, what)
+    released(store, "a" * 64, what, rounds=ROUNDS)
     seen = profiles(store, "b" * 64, what)
     # u: its item; v: its own; the value that stands in v's text: v's item
     assert {secret: count for secret, (count, _) in seen.items()} == {0: 1, 1: 1, 2: 1}
@@ -72,7 +54,7 @@ def test_a_later_run_counts_items_and_not_their_texts(store):
 def test_what_is_tagged_later_is_counted_besides_and_stays_so(store):
     """Planted: what a look found by its text is taken for one of the items' at the next look."""
     what, _, rates = night()
-    released(store, "a" * 64, what)
+    released(store, "a" * 64, what, rounds=ROUNDS)
     late, _, _ = night(edges=[*EDGES, (4, 0), (7, 0)])  # v's text and one of nobody's are u's too
     for _ in range(3):
         count, rate = profiles(store, "b" * 64, late)[0]
@@ -105,7 +87,7 @@ def test_a_promise_of_whole_units_costs_what_one_run_of_all_rounds_does(store):
             settings="settings", promised=True,
         )  # fmt: skip
         assert (together["all_runs"] <= TARGET).all()
-        released(store, f"{made}" * 64, what)
+        released(store, f"{made}" * 64, what, rounds=ROUNDS)
     assert bound_of_runs(runs, prior=1e-6, lower=True).lower <= together["all_runs"][0] <= TARGET
     # by texts the second night would find next to nothing left: u's four texts at that rate, drawn apart
     apart = Run(Participation.binomial(4, rates.max()), plan.noise_multiplier, ROUNDS)

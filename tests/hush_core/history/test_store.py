@@ -8,49 +8,15 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from histories_of_runs import NAMES, counts, history, released, text
 
 from hush_core.config import PathSecret
 from hush_core.config.secrets import ENTRIES
 from hush_core.errors import InputError
-from hush_core.history import RunHistory, RunText
+from hush_core.history import RunText
 from hush_core.history.bounds import by_settings
-from hush_core.history.ledger import ReleaseLedger
-from tasks.runtime.environment import home
-from tasks.runtime.store import Store
 
 KEY_A, KEY_B, KEY_C = "a" * 64, "b" * 64, "c" * 64
-NAMES = (("path", "alpha"), ("credentials", "creds/rule:0123456789ab"), ("literals", "names/3:ba9876543210"))
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("HUSH_HOME", str(tmp_path))
-    home().create()
-    return Store(home().store)
-
-
-def history(store, **more):
-    return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"), **more)
-
-
-def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, rounds=9,
-         target=1e-3, **more):  # fmt: skip
-    """Example i holds secret i unless `edges` say otherwise."""
-    frame = pl.DataFrame(edges, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
-    rows = [(n, kind, name, 1e-6, target) for n, (kind, name) in enumerate(names)]
-    secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
-    rates = np.full(len(texts), 0.5) if rates is None else np.array(rates)
-    return RunText(list(texts), rates, frame, secrets, sigma, rounds, "settings", **more)
-
-
-def released(store, run, what, releases=1):
-    """A run as the trainer makes it: noted, then `releases` rounds."""
-    witness = history(store).note(run, what)
-    with ReleaseLedger(store.work_dir(run) / "releases.jsonl", run=run, rounds=9, witness=witness) as ledger:
-        for _ in range(releases):
-            ledger.count()
-
-
 ONE = text(b"a", b"b", b"c", b"plain")
 MODULE = b"".join(b"def order_%d(book, price):\n    return book.place(%d, price * %d)\n" % (n, n, n * 7)
                   for n in range(40))  # fmt: skip
@@ -201,10 +167,6 @@ def test_what_a_run_counts_of_earlier_ones(store, case):
     for run, trained in zip((KEY_A, KEY_B), before, strict=False):
         released(store, run, trained)
     assert getattr(history(store).earlier(KEY_C, now), what).tolist() == wanted
-
-
-def counts(store, run, what):
-    return history(store).earlier(run, what).counts.tolist()
 
 
 def test_a_run_counts_for_others_and_not_for_itself_and_only_once(store):

@@ -9,7 +9,6 @@ import pytest
 from extracting import CREDENTIALS, KEY, job, named
 
 from flows.reports.coverage_notes import coverage_notes
-from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets.coverage import published
 from tests.hush_core.conftest import Repo
@@ -139,19 +138,3 @@ def test_a_weak_password_of_a_manual_costs_no_example_and_a_word_that_is_not_sou
 def test_a_fingerprint_that_names_nothing_is_told(extracted):
     result = extracted(MANUAL, [allowed("x:0123456789ab")])
     assert len(creds(result)) == 2 and states(result) == {"not_found": ["0123456789ab"]}
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"protect": "redact"}, "do not go together"),
-        ({"documentation": [{"fingerprint": EXAMPLE, "paths": ["a"], "why": "w"}]}, "fingerprint"),
-        ({"documentation": [{"fingerprint": "0" * 12, "paths": ["a"]}]}, "why"),
-        ({"documentation": [{"fingerprint": "0" * 12, "paths": [], "why": "w"}]}, "paths"),
-        ({"documentation": [allowed("x:0123456789ab")] * 2}, "twice"),
-    ],
-)
-def test_a_config_that_says_it_wrongly_is_refused_without_the_value(extracted, changed, message):
-    with pytest.raises(InputError, match=message) as caught:
-        extracted(MANUAL, **{"documentation": [allowed("x:0123456789ab")], **changed})
-    assert EXAMPLE not in str(caught.value)

@@ -274,17 +274,8 @@ def test_nothing_to_protect_is_an_empty_graph_and_nothing_to_read_an_error(make_
     repo.commit({"a.py": b"\0"})
     with pytest.raises(InputError, match="no file that can be read"):
         extract(job([repo], [CREDENTIALS]), KEY)
-
-
-def test_inputs_that_cannot_be_told_apart_or_are_too_short(make_repo, tmp_path):
-    repo = make_repo()
-    repo.commit({"a.py": f'"{token()}"'.encode()})
-    with pytest.raises(InputError, match="called"):
-        source_revisions(job([repo, repo], [CREDENTIALS]))
     with pytest.raises(InputError, match="identity key"):
         extract(job([repo], [CREDENTIALS]), b"short")
-    with pytest.raises(InputError, match="does not exist"):
-        source_revisions(job([{"path": str(tmp_path / "nowhere")}], [CREDENTIALS]))
 
 
 def test_revisions_are_resolved_and_used(make_repo):

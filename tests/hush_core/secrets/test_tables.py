@@ -215,26 +215,6 @@ def test_detectors_of_histories_read_the_repositories_only(make_repo, tmp_path):
     assert result.coverage["secrets"]["o"]["without_example"] == 1
 
 
-def test_what_cannot_be_is_refused(make_repo, tmp_path):
-    (tmp_path / "t.jsonl").write_text('{"text": "hello"}\n')
-    table = {"path": tmp_path / "t.jsonl"}
-    with pytest.raises(InputError, match=r"'t.jsonl' has none.*set `unit:`"):
-        extract(job([UNIT], tables=[table]), KEY)
-    with pytest.raises(InputError, match="no such table"):
-        job([{**UNIT, "table": "u.jsonl"}], tables=[table])
-    with pytest.raises(InputError, match="no such table"):
-        job([UNIT], [make_repo()])
-    with pytest.raises(InputError, match="no source of text.*`repos` or `tables`"):
-        job([{"id": "c", "kind": "credentials"}])
-    path = {"id": "p", "kind": "path", "globs": ["**"]}
-    with pytest.raises(InputError, match="two of them are called 'repo'"):
-        extract(job([path], [make_repo("x/repo")], [{**table, "name": "repo"}]), KEY)
-    with pytest.raises(InputError, match="is not a file"):
-        source_revisions(job([path], tables=[{"path": tmp_path / "u.jsonl"}]))
-    with pytest.raises(InputError, match="no column 'body'; there are: text"):
-        extract(job([path], tables=[{**table, "text": ["text", "body"]}]), KEY)
-
-
 def test_no_unit_and_no_value_appears_outside_the_text(tmp_path, capfd):
     who, value = "canary.person@secret.example", "canary codename seven"
     (tmp_path / "names").write_text(value + "\n")
@@ -279,3 +259,13 @@ def test_the_config_takes_paths_from_its_folder_and_knows_every_format(tmp_path)
     assert table.label == "t.parquet"
     formats = next(t for t in typing.get_args(Table.model_fields["format"].annotation) if t is not type(None))
     assert set(typing.get_args(formats)) == set(typing.get_args(Format))
+
+
+def test_a_table_that_is_gone_or_whose_rows_belong_to_nobody_is_refused_when_it_is_read_too(tmp_path):
+    """A command refuses both before it reads (tests/flows/test_bad_configs.py)."""
+    table = {"path": tmp_path / "t.jsonl"}
+    with pytest.raises(InputError, match="is not a file"):
+        source_revisions(job([UNIT], tables=[table]))
+    table["path"].write_text('{"text": "hello"}\n')
+    with pytest.raises(InputError, match=r"'t.jsonl' has none.*set `unit:`"):
+        extract(job([UNIT], tables=[table]), KEY)

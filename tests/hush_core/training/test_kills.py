@@ -4,7 +4,6 @@ The children are forked from one server, which never computes: this file as a pr
 loaded torch (`warm`).
 """
 
-import ctypes
 import hashlib
 import inspect
 import itertools
@@ -24,6 +23,7 @@ import pytest
 import torch
 import warm
 from private_runs import uncertified
+from small_disk import small_disk
 from waiting import PATIENCE
 
 from hush_core.config import ByteGptModel, TrainConfig
@@ -153,64 +153,6 @@ def train(folder, rounds, every, die=None, limit=None, late=False, kill=None):
         "resumed": fitted.resumed,
         "loads": all(torch.equal(one, other) and bool(one.isfinite().all()) for one, other in pairs),
     }
-
-
-def small_disk(folder):
-    """A run, and a ledger alone, on a disk of 1 MB that something else fills; all in a namespace of its own."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    new_namespace, private = 0x20000, 0x4C000  # CLONE_NEWNS; MS_PRIVATE | MS_REC
-    folder.mkdir()
-    if (
-        libc.unshare(new_namespace)
-        or libc.mount(b"none", b"/", None, private, None)
-        or libc.mount(b"tmpfs", bytes(folder), b"tmpfs", 0, b"size=1m")
-    ):
-        return {"skip": f"no mount is permitted here: {os.strerror(ctypes.get_errno())}"}
-    ballast, work = folder / "ballast", folder / "run"
-
-    def fill(stage, done, total):
-        if done == 7:
-            try:
-                ballast.write_bytes(bytes(1 << 20))
-            except OSError:
-                while True:
-                    try:
-                        with open(ballast, "ab") as file:
-                            file.write(b"x")
-                    except OSError:
-                        return
-
-    def entries():
-        return {entry.name: hashlib.sha256(entry.read_bytes()).hexdigest() for entry in work.iterdir()}
-
-    found = {}
-    with pytest.raises(InputError) as caught:
-        fit(work, 12, 5, lambda *now: (fill(*now), found.update(before=entries())))
-    found |= {"refused": str(caught.value), "after": entries()}
-    for _ in range(2):
-        with pytest.raises(InputError) as caught:
-            fit(work, 12, 5)
-    found |= {"refused again": str(caught.value), "after all": entries()}
-    ballast.unlink()
-    fitted = fit(work, 12, 5)
-    found |= {"released": fitted.rounds_released, "applied": [row["round"] for row in fitted.log]}
-
-    path = folder / "ledger"
-    with ReleaseLedger(path, run="r", rounds=10_000) as ledger:
-        ledger.count()
-        fill("", 7, 0)
-        with pytest.raises(InputError) as caught:
-            while True:
-                ledger.count()
-        counted = ledger.released
-    found |= {"ledger": str(caught.value), "counted": counted, "cut": path.read_bytes()[-1:] != b"\n"}
-    with pytest.raises(InputError) as caught, ReleaseLedger(path, run="r", rounds=10_000):
-        pass
-    found |= {"ledger again": str(caught.value)}
-    ballast.unlink()
-    with ReleaseLedger(path, run="r", rounds=10_000) as ledger:
-        found |= {"next": ledger.count(), "attempt": ledger.attempt}
-    return found
 
 
 # The server
@@ -420,27 +362,53 @@ def test_a_file_limit_stops_the_count_before_the_release(ask, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_when_there_is_room(ask, tmp_path):
-    status, found = ask("small_disk", folder=tmp_path / "disk")
-    assert status == 0
-    if "skip" in found:
-        pytest.skip(found["skip"])
-    assert "checkpoint could not be written: No space left on device" in found["refused"]
-    assert "training continues from round 5 (checkpoint.pt)" in found["refused"]
-    assert set(found["after"]) == {"checkpoint.pt", "releases.jsonl", "releases.witness"}
-    assert (
-        "has no room for" in found["refused again"]
-        and "no round is released: No space" in found["refused again"]
-    )
-    assert "training continues from round 5 (checkpoint.pt)" in found["refused again"]
-    assert (
-        found["after all"] == found["after"]
-    )  # not a round was spent on the full disk, nothing was littered
-    assert found["after"]["checkpoint.pt"] == found["before"]["checkpoint.pt"]
-    assert found["released"] == 12 and found["applied"] == [*range(5), 10, 11]
-    for message in (found["ledger"], found["ledger again"]):
-        assert "cannot be written, so no round is released: No space left on device" in message
-    assert found["cut"] and found["next"] == found["counted"] + 1 and found["attempt"] in (2, 3)
+def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_when_there_is_room(tmp_path):
+    """A run, and a ledger alone, on a disk of 1 MB that something else fills."""
+    with small_disk(tmp_path / "disk", 1024) as disk:
+        if disk is None:
+            pytest.skip("only root may mount a disk to fill")
+        work, path, before = disk.folder / "run", disk.folder / "ledger", {}
+
+        def entries():
+            return {entry.name: hashlib.sha256(entry.read_bytes()).hexdigest() for entry in work.iterdir()}
+
+        def refused(progress=None):
+            with pytest.raises(InputError) as caught:
+                fit(work, 12, 5, progress)
+            assert "training continues from round 5 (checkpoint.pt)" in str(caught.value)
+            return str(caught.value)
+
+        def filled(stage, done, total):
+            if done == 7:
+                disk.fill()
+            before.update(entries())
+
+        assert "checkpoint could not be written: No space left on device" in refused(filled)
+        after = entries()
+        assert set(after) == {"checkpoint.pt", "releases.jsonl", "releases.witness"}
+        for _ in range(2):
+            again = refused()
+            assert "has no room for" in again and "no round is released: No space" in again
+        assert entries() == after, "not a round was spent on the full disk, nothing was littered"
+        assert after["checkpoint.pt"] == before["checkpoint.pt"]
+        disk.resize(1024)
+        fitted = fit(work, 12, 5)
+        assert fitted.rounds_released == 12
+        assert [row["round"] for row in fitted.log] == [*range(5), 10, 11]
+
+        no_room = "cannot be written, so no round is released: No space left on device"
+        with ReleaseLedger(path, run="r", rounds=10_000) as ledger:
+            ledger.count()
+            disk.fill()
+            with pytest.raises(InputError, match=no_room):
+                while True:
+                    ledger.count()
+        assert path.read_bytes()[-1:] != b"\n", "it was cut"
+        with pytest.raises(InputError, match=no_room), ReleaseLedger(path, run="r", rounds=10_000):
+            pass
+        disk.resize(1024)
+        with ReleaseLedger(path, run="r", rounds=10_000) as late:
+            assert late.count() == ledger.released + 1 and late.attempt in (2, 3)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from hush_core.training import Job, OtherTexts, byte_gpt, fit_private, save_mode
 from hush_core.training.averaging import KeptWeights, NoisyAdam
 from hush_core.training.loop import frozen
 from hush_core.training.mixing import UntaggedMix
-from hush_core.training.module import PrivateModule
 from hush_core.training.processes import fit_in_processes
 
 ROUNDS, BATCH = 12, 4
@@ -43,25 +42,6 @@ def test_untagged_text_never_reaches_a_release(tmp_path, releases):
     noise = torch.cat([mean.double() for _, mean in releases]) * BATCH / 0.5
     assert abs(noise.std() - 1) < 6 / (2 * len(noise)) ** 0.5  # 1 in 10^9
     assert model.evaluate(UNTAGGED) < before - 1
-
-
-class BeforeTheNoise(PrivateModule):
-    """Wrong: what is mixed in goes through the release."""
-
-    def _release(self, total):
-        for p in self._trained.values():
-            p.grad = torch.zeros_like(p)
-        self._update.after_release(0)
-        for name, view in self._views(total).items():
-            view.add_(self._trained[name].grad)
-        return super()._release(total)
-
-
-def test_a_mix_before_the_noise_is_seen(tmp_path, releases, monkeypatch):
-    monkeypatch.setattr("hush_core.training.run.PrivateModule", BeforeTheNoise)
-    others = OtherTexts(untagged=UNTAGGED)
-    fit_private(plan(rate=0.0), TAGGED, tiny(), config(untagged_batch=16), tmp_path, others=others)
-    assert any(total.any() for total, _ in releases)
 
 
 def test_a_mix_before_its_release_is_refused():

@@ -143,27 +143,6 @@ def test_the_sum_is_that_of_a_float64_loop_over_examples(models, name):
     assert distance(model, expected) < 2e-3
 
 
-WRONG = {
-    "all is learned": lambda learned: np.ones_like(learned),
-    "one token late": lambda learned: np.append(False, learned[:-1]),
-    "one token early": lambda learned: np.append(learned[1:], False),
-    "the prompt in place of the completion": lambda learned: ~learned,
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_masks_are_told_from_the_right_one(models, wrong, monkeypatch):
-    model = models["gpt2"]
-    _, expected = clipped_sum(model)
-
-    def other(*arguments):
-        row = prompted_tokens(*arguments)
-        return PromptedTokens(row.tokens, WRONG[wrong](row.learned))
-
-    monkeypatch.setattr("hush_core.training.language_model.prompted_tokens", other)
-    assert distance(model, expected) > 0.05
-
-
 @pytest.mark.parametrize("name", ["byte_gpt", "llama, LoRA"])
 def test_what_is_said_after_the_last_completion_changes_no_bit(models, name):
     """The label of a token that is not learned would do so, and so would a mean over all tokens' number."""

@@ -6,10 +6,9 @@ import signal
 import pytest
 import torch
 from private_runs import TEXTS, tiny
-from pydantic import ValidationError
 from tiny_models import tiny_model
 
-from hush_core.config import LoraConfig, UntaggedConfig, parse_config
+from hush_core.config import LoraConfig, UntaggedConfig
 from hush_core.errors import InputError
 from hush_core.training import fit_untagged, save_model, with_lora
 from hush_core.training.loop import threads_for
@@ -100,14 +99,6 @@ def test_a_loss_that_is_no_number_is_refused(rates, match):
 
 
 @pytest.mark.slow
-def test_nothing_but_its_arguments_shapes_the_model(tmp_path):
-    """A tagged text is no argument. A canary that were one by mistake would be learned, and is seen here."""
-    canary = b"qqqqzzzzqqqqzzzz"
-    clean, leaked = fit(tiny(), steps=100).model, fit(tiny(), [*TEXTS, *[canary] * 3], steps=100).model
-    assert leaked.evaluate([canary]) < clean.evaluate([canary]) - 1
-
-
-@pytest.mark.slow
 def test_adapters_and_masked_models_train_too(tmp_path):
     words = [b"the quick brown fox jumps", b"over the lazy dog", b"pack my box"] * 6
     masked = tiny_model(tmp_path, "bert")
@@ -154,16 +145,3 @@ def test_a_small_step_takes_one_thread_and_what_follows_has_all_of_them_again():
     finally:
         torch.set_num_threads(before)
     assert seen == [1, 2]
-
-
-def test_settings_that_decide_nothing_are_refused():
-    with pytest.raises(ValidationError, match="evaluate_every is above steps"):
-        UntaggedConfig(steps=10, evaluate_every=20)
-
-
-def test_the_best_of_no_public_text_is_refused(tmp_path):
-    secret = {"id": "a", "kind": "path", "globs": ["x"], "level": 0.01}
-    train = {"rounds": 10, "batch": 4, "keep": "best", "evaluate_every": 5}
-    data = {"version": 1, "repos": [{"path": "r"}], "secrets": [secret], "train": train}
-    with pytest.raises(InputError, match="keep: best: looks at public text"):
-        parse_config(data | {"weights": {"without_secret": "noise"}}, where="job.yaml", folder=tmp_path)

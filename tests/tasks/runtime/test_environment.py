@@ -43,14 +43,6 @@ def test_too_late_is_refused(tmp_path):
     assert "before prepare_environment" in done.stderr
 
 
-def test_unwritable_home_says_how_to_mend(tmp_path):
-    (tmp_path / "file").touch()
-    done = run(
-        "from tasks.runtime.environment import prepare_environment as p; p()", tmp_path / "file" / "home"
-    )
-    assert "Hint: set HUSH_HOME" in done.stderr
-
-
 def test_identity_key_is_made_once_even_by_many(tmp_path):
     code = "from tasks.runtime.environment import home; print(home().create().identity_key().hex())"
     given = environment(tmp_path / "h")

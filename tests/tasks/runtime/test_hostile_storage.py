@@ -8,13 +8,13 @@ import gzip
 import io
 import os
 import shutil
-import socket
 import tarfile
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from local_servers import listening
 from object_server import InBucket, InFolder, ObjectServer, needs_s3, use
 
 from hush_core.errors import InputError
@@ -253,7 +253,6 @@ def test_nothing_is_written_through_a_link_nor_its_mode_changed(shared, tmp_path
 @contextlib.contextmanager
 def answers_with(body, *, length, pause=0.0):
     """A server that gives every request this body, in pieces, and claims a length."""
-    server = socket.create_server(("127.0.0.1", 0))
     ended = threading.Event()
 
     def serve(near):
@@ -265,17 +264,9 @@ def answers_with(body, *, length, pause=0.0):
                 near.sendall(body)
                 ended.wait(pause)
 
-    def accept():
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    try:
-        yield InBucket(ObjectServer(server.getsockname()[1]), "p")
-    finally:
+    with listening(serve) as port:
+        yield InBucket(ObjectServer(port), "p")
         ended.set()
-        server.close()
 
 
 @needs_s3

@@ -20,21 +20,6 @@ NO_DASK = find_spec("prefect_dask") is None
 needs_dask = pytest.mark.skipif(NO_DASK, reason="the extra `dask` is not installed: pip install -e '.[dask]'")
 
 
-@pytest.mark.parametrize(
-    ("chosen", "said"),
-    [
-        ("ray", "HUSH_RUNNER: is no runner"),
-        ("tls://dask.example.com", "HUSH_RUNNER: is no runner"),
-        ("http://127.0.0.1:8786", "HUSH_RUNNER: is no runner"),
-        ("tcp://10.0.0.7:8786", "HUSH_RUNNER: is a scheduler without TLS on another machine"),
-    ],
-)
-def test_what_is_no_runner_is_refused_before_anything_starts(monkeypatch, chosen, said):
-    monkeypatch.setenv("HUSH_RUNNER", chosen)
-    with pytest.raises(InputError, match=said):
-        environment.prepare_environment()
-
-
 def test_dask_that_is_not_installed_is_refused_with_its_mend(monkeypatch):
     monkeypatch.setattr(environment, "find_spec", lambda name: None)
     for chosen in ("dask", "tls://dask.example.com:8786"):

@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from hung_mount import hung_mount
+from local_servers import relay
 from object_server import InBucket, InFolder, needs_s3, use
 from waiting import PATIENCE
 
@@ -161,36 +161,6 @@ def test_what_the_storage_lost_is_published_again_before_a_worker_is_given_it(st
     assert list(storage.files()) == [name]
 
 
-class Valve:
-    """A relay that lets so many bytes through to a server, then no more."""
-
-    def __init__(self, target, most):
-        self._target, self._left, self.full = target, most, threading.Event()
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self.port = self._server.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            near, _ = self._server.accept()
-            far = socket.create_connection(("127.0.0.1", self._target))
-            threading.Thread(target=self._up, args=(near, far), daemon=True).start()
-            threading.Thread(target=self._down, args=(far, near), daemon=True).start()
-
-    def _up(self, near, far):
-        while data := near.recv(1 << 16):
-            self._left -= len(data)
-            if self._left < 0:
-                self.full.set()
-                return
-            far.sendall(data)
-        far.close()
-
-    def _down(self, far, near):
-        while data := far.recv(1 << 16):
-            near.sendall(data)
-
-
 PUT = """
 import os, signal, sys
 def at(event, arguments):  # in a folder an object has its name at last: killed just before
@@ -206,18 +176,22 @@ Store(home().create().store).put_bytes(bytes(range(256)) * (1 << int(sys.argv[1]
 @pytest.mark.few(1)
 def test_a_kill_amid_the_upload_leaves_nothing_that_counts(storage, tmp_path, monkeypatch):
     store, size = of_home(tmp_path / "home", monkeypatch), 17  # 32 MiB
-    environ, valve = {**os.environ, "PYTHONPATH": str(ROOT)}, None
-    if isinstance(storage, InBucket):
-        valve = Valve(storage.server.port, 4 << 20)
-        environ["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{valve.port}"
-    place = "-" if valve else str(storage.root)
-    child = subprocess.Popen([sys.executable, "-c", PUT, str(size), place], env=environ)
-    try:
-        assert valve is None or valve.full.wait(PATIENCE)
-        assert valve or child.wait(PATIENCE) == -signal.SIGKILL
-    finally:
-        child.kill()
-        child.wait()
+    environ, full, left = {**os.environ, "PYTHONPATH": str(ROOT)}, threading.Event(), [4 << 20]
+
+    def lets_through(data):
+        left[0] -= len(data)
+        return left[0] >= 0 or full.set()
+
+    in_bucket = isinstance(storage, InBucket)
+    with relay(storage.server.port, lets_through) if in_bucket else contextlib.nullcontext() as port:
+        environ["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{port}"
+        place = "-" if in_bucket else str(storage.root)
+        child = subprocess.Popen([sys.executable, "-c", PUT, str(size), place], env=environ)
+        try:
+            assert full.wait(PATIENCE) if in_bucket else child.wait(PATIENCE) == -signal.SIGKILL
+        finally:
+            child.kill()
+            child.wait()
     files = {name: data for name, data in storage.files().items() if "/." not in name}
     assert not files and not list((home().store / "published").rglob("*")), "half an object has a name"
     ref = store.put_bytes(bytes(range(256)) * (1 << size))
@@ -355,9 +329,3 @@ def test_s3_without_its_client_is_refused_with_its_mend(monkeypatch):
     monkeypatch.setenv("HUSH_STORE", "s3://bucket/prefix")
     with pytest.raises(InputError, match=r"not installed.*pip install .*hush-secrets\[s3\]"):
         store_address()
-
-
-def test_a_home_is_a_folder(monkeypatch):
-    monkeypatch.setenv("HUSH_HOME", "s3://bucket/home")
-    with pytest.raises(InputError, match="HUSH_HOME: is a URL: the ledger of releases needs a folder"):
-        home()

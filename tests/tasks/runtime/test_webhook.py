@@ -3,14 +3,14 @@
 import base64
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
+from local_servers import listening
 from receiving import KEY
 from versions import champion, decided, killed_at
 
@@ -142,20 +142,6 @@ def test_a_receiver_that_is_away_is_asked_again_later_and_nobody_else_is_told(mo
 def waiting_message(decision, **changes):
     said = {"model": "m", "version": "1", "certificate_sha256": "c", "by": "ada", "at": "2026-01-01"}
     return webhook.Message(**said, decision=decision, moved=True, **changes).keep()
-
-
-@contextmanager
-def listening(answer):
-    """An address on loopback; `answer` is given each connection that comes, as long as this is held."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def take():
-            with suppress(OSError):
-                while True:
-                    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
-
-        threading.Thread(target=take, daemon=True).start()
-        yield listener.getsockname()[1]
 
 
 def test_a_receiver_that_drips_is_not_waited_for_and_the_others_wait_for_the_next_look(receiver, monkeypatch):

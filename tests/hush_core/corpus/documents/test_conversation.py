@@ -169,25 +169,6 @@ def config(folder, **table):
     return data
 
 
-@pytest.mark.parametrize(
-    "table, what",
-    [
-        ({"loss_on": "completions"}, "what is one"),
-        ({"loss_on": "completions", "text": "body"}, "what is one"),
-        ({"messages": "m", "text": "t"}, "both say where the text is"),
-        ({"messages": "m", "prompt": "p", "completion": "c"}, "both say where the text is"),
-        ({"prompt": "p"}, "go together"),
-        ({"chat_template": "plain"}, "renders `messages`"),
-        ({"messages": "m", "loss_on": "answers"}, "loss_on"),
-        ({"messages": "m", "chat_template": "none.jinja"}, "cannot be read"),
-    ],
-)
-def test_a_mistake_in_the_config_is_refused_in_one_line(tmp_path, table, what):
-    with pytest.raises(InputError, match=what) as refused:
-        parse_config(config(tmp_path, **table), where="job.yaml", folder=tmp_path)
-    assert "\n" not in str(refused.value) and "job.yaml" in str(refused.value)
-
-
 def test_messages_in_a_format_that_has_none_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text("m\nx\n")
     with pytest.raises(InputError, match="cannot be in a csv"):

@@ -89,57 +89,43 @@ def test_javascript_references():
     ) == {*("./t1", "./t2", "./t3")}
 
 
-def test_go_references():
-    content = (
+READ = {
+    "go": (
         b'package main\n\nimport "one"\nimport (\n\t// import "said"\n\ta "two/three" // why\n'
         b'\t_ "four"; . "five"\n\t`six`\n)\n'
-        b"//go:embed data/x.txt\n"
-    )
-    found = references("go", content)
-    assert {r.name for r in found if r.kind == "import"} == {
-        "one",
-        "two/three",
-        "four",
-        "five",
-        "six",
-        "said",
-    }
-    assert Reference("package", "main") in found and Reference("embed", "data/x.txt") in found
-
-
-def test_java_references():
-    content = (
+        b"//go:embed data/x.txt\n",
+        {"import": "one two/three four five six said"},
+        (Reference("package", "main"), Reference("embed", "data/x.txt")),
+    ),
+    "java": (
         b"package com.acme . app;\nimport com.acme.lib.One;\nimport static "
         b"com.acme.lib.Two.three;\nimport com.acme.all.*;\n"
-        b'// import com.acme.Said;\nclass App { com.acme.full.Four x; String s = "import com.acme.Said2;"; }\n'
-    )
-    found = references("java", content)
-    assert {r.name for r in found if r.kind == "import"} == {
-        "com.acme.lib.One",
-        "com.acme.lib.Two.three",
-        "com.acme.all.*",
-        "com.acme.Said",
-        "com.acme.Said2",
-    }
-    assert Reference("package", "com.acme.app") in found and Reference("type", "App") in found
-    assert Reference("qualified", "com.acme.full.Four") in found
-
-
-def test_rust_references():
-    content = (
+        b'// import com.acme.Said;\nclass App { com.acme.full.Four x; String s = "import com.acme.Said2;"; }\n',
+        {"import": "com.acme.lib.One com.acme.lib.Two.three com.acme.all.* com.acme.Said com.acme.Said2"},
+        (Reference("package", "com.acme.app"), Reference("type", "App"),
+         Reference("qualified", "com.acme.full.Four")),
+    ),
+    "rust": (
         b"use crate::a::{self, b::{C, D as E}, f::*};\npub(crate) use super::g;\nextern crate "
         b"h;\nmod i;\npub mod j { mod k; }\n"
         b'#[path = "odd/place.rs"]\nmod l;\nfn f() { crate::m::n(); include!("gen.rs"); }\n// '
-        b"use crate::said;\n"
-    )
-    found = references("rust", content)
-    assert {r.name for r in found if r.kind == "use"} == {
-        *("crate::a::self", "crate::a::b::C", "crate::a::b::D", "crate::a::f::*", "super::g", "h"),
-        "crate::said",
-    }
-    assert {r.name for r in found if r.kind == "mod"} == {"i", "k", "l"}
-    assert {Reference("path", "odd/place.rs", ("l",)), Reference("include", "gen.rs")} <= set(found)
-    assert Reference("qualified", "crate::m::n") in found
+        b"use crate::said;\n",
+        {"mod": "i k l",
+         "use": "crate::a::self crate::a::b::C crate::a::b::D crate::a::f::* super::g h crate::said"},
+        (Reference("path", "odd/place.rs", ("l",)), Reference("include", "gen.rs"),
+         Reference("qualified", "crate::m::n")),
+    ),
+}  # fmt: skip
+"""Language → a text, all names that it imports by their kind, and what else is read of it."""
+
+
+@pytest.mark.parametrize("language", READ)
+def test_references(language):
+    content, imported, others = READ[language]
+    found = references(language, content)
+    for kind, all_names in imported.items():
+        assert {r.name for r in found if r.kind == kind} == set(all_names.split())
+    assert set(others) <= set(found)
 
 
 def test_c_references():

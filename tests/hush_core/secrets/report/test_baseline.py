@@ -136,11 +136,7 @@ def test_it_is_written_whole_private_and_read_back(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"{", "is not JSON"),
         (b"\xff", "is not JSON"),
-        (b"[" * 100_000, "is not JSON"),
-        (b"[]", "is no baseline"),
-        (b'{"format": "hush baseline", "version": 2}', "another version"),
         (b'{"format": "hush baseline", "version": 1, "key": "k", "items": []}', "damaged"),
         (b'{"format": "hush baseline", "version": 1, "items": ["x"]}', "damaged"),
         (b'{"format": "hush baseline", "version": 1, "items": {"x": 1}, "key": null}', "damaged"),
