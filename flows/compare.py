@@ -50,7 +50,7 @@ MOST_AT_ONCE = 4
 MOST_SEEDS = 1000
 
 
-class Comparison(BaseModel, frozen=True):
+class Comparison(BaseModel, frozen=True, extra="forbid"):
     """What to compare: rivals by name (`hush_core.rivals`), and how often each is trained."""
 
     mechanisms: tuple[str, ...] = ()

@@ -78,7 +78,8 @@ def planned(
         best_point=chosen, rule=RULE, other=other, relaxations=relaxed, runs=config.runs, noise_by_runs=by_runs,
         published=published, expected_batch=train.batch, rounds=train.rounds, noise_share=noise_share,
         widest_share=widest, without_secret=config.weights.without_secret, remedies=helps, next_run=now,
-        ways=settled.ways, replaced=settled.replaced, set_c=asked.weights.c,
+        ways=settled.ways, replaced=settled.replaced, set_c=asked.weights.c, mechanism=config.mechanism.kind,
+        swept=bool(sweep or noise),
         as_asked=as_asked(coverage), notes=coverage_notes(coverage),
         trained_as_usual=None if config.mechanism.makes_noise else extracted.n_examples,
     )  # fmt: skip

@@ -67,16 +67,19 @@ def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] 
     """The points to try: what was asked for, else a default sweep around what the config says."""
     if not isinstance(config.mechanism, HushMechanism):
         if sweep or noise:
-            hint = "leave --sweep and --noise out"
-            raise InputError("sweep", f"mechanism {config.mechanism.kind} solves no program", hint)
+            option, what = (
+                "--c" if sweep else "--noise",
+                f"mechanism {config.mechanism.kind} solves no program",
+            )
+            raise InputError(option, what, "leave --c and --noise out")
         return [Scale(c=1.0)]
     if sweep and noise:
-        raise InputError("sweep", "c and σ are both swept", "give one of the two")
+        raise InputError("--c and --noise", "are both given, and one is swept", "give one of the two")
     if sweep and not all(0 < c <= 1 for c in sweep):
-        raise InputError("sweep", "a value of c lies outside (0, 1]", "give fractions of c_max")
+        raise InputError("--c", "a value lies outside (0, 1]", "give fractions of c_max")
     if noise and not all(0.05 <= sigma <= 1e6 for sigma in noise):
         hint = "give numbers such as 0.5 or 1"
-        raise InputError("noise", "a noise multiplier lies outside [0.05, 1e6]", hint)
+        raise InputError("--noise", "a noise multiplier lies outside [0.05, 1e6]", hint)
     target = config.weights.noise_multiplier
     if not sweep and target is not None:
         return [Scale(noise_multiplier=s) for s in sorted(set(noise or (target * f for f in DEFAULT_NOISE)))]

@@ -20,6 +20,7 @@ from tasks.runtime.runner import cluster
 from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, open_store
 from tasks.sources import Sources
+from tasks.wording import counted
 
 
 class Extracted(BaseModel, frozen=True):
@@ -76,8 +77,8 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     }
     places, holding = int(found.redacted["places"].sum()), found.edges["example_id"].n_unique()
     run_logger().info(
-        "found %d secrets in %d of %d examples (%d edges); %d public examples",
-        counts["secrets"], holding, counts["examples"], counts["edges"], counts["public"],
+        "found %s in %d of %d examples (%d edges); %d public examples",
+        counted(counts["secrets"], "secret"), holding, counts["examples"], counts["edges"], counts["public"],
     )  # fmt: skip
     if counts["redacted"]:
         run_logger().info("redacted %d values in %d places", counts["redacted"], places)

@@ -223,6 +223,8 @@ class PublishedRehearsal(BaseModel, frozen=True):
     folder: str
     plan: str | None
     run_url: str | None
+    config: str = ""
+    """The name of the file that was rehearsed."""
 
 
 def table_of(search: Search) -> pl.DataFrame:
@@ -291,4 +293,4 @@ def publish_rehearsal(
         files=files,
     )
     plan = None if best is None else str(out / PLAN)
-    return PublishedRehearsal(folder=str(out), plan=plan, run_url=url)
+    return PublishedRehearsal(folder=str(out), plan=plan, run_url=url, config=Path(config_file).name)

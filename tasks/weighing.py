@@ -33,6 +33,7 @@ from tasks.runtime.caching import cached_task
 from tasks.runtime.progress import progress_log
 from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store, open_store
+from tasks.wording import counted
 
 HUSH = HushMechanism()
 SAME = ("objective", "upper_bound", "gap", "value", "value_bound", "c", "c_max", "candidates")
@@ -146,10 +147,10 @@ class Relaxation(BaseModel, frozen=True):
     @property
     def words(self) -> str:
         text = f"raising r of {self.entry} from {self.posterior:.2g} to {self.target:.2g} "
-        verb, things = ("shows", "distinct examples") if self.distinct else ("keeps", "examples")
+        verb, what = ("shows", "more distinct example") if self.distinct else ("keeps", "more example")
         if self.gain is None:
-            return text + f"{verb} at most {self.at_most:,.0f} more {things}"
-        text += f"{verb} {self.gain:,.0f} more {things}"
+            return text + f"{verb} at most {counted(round(self.at_most), what)}"
+        text += f"{verb} {counted(round(self.gain), what)}"
         return text + (f", at σ = {self.noise_multiplier:.3g}" if self.noise_multiplier else "")
 
 
@@ -221,7 +222,7 @@ def measure_signal(
     named = table.with_columns(
         entry=pl.col("name").str.split("/").list.first(), shift=pl.Series(shifts(table), dtype=pl.Float64)
     )
-    counted = (
+    held_by = (
         graph.select("secret_id", "example_id", unlike=pl.col("example_id").is_in(unlike.implode()))
         .join(named.select("secret_id", "entry"), on="secret_id")
         .group_by("entry").agg(
@@ -241,7 +242,7 @@ def measure_signal(
         )
         for entry, facts in report["secrets"].items()
     }
-    by_entry |= {entry: (n, held, shift[entry], other) for entry, n, held, other in counted.iter_rows()}
+    by_entry |= {entry: (n, held, shift[entry], other) for entry, n, held, other in held_by.iter_rows()}
     return GraphSignal(
         signal=signal_of(graph, table, n_examples=n_examples), tagged=graph["example_id"].n_unique(),
         dropped=sum(facts["dropped_weak"] for facts in report["repositories"].values()), by_entry=by_entry,

@@ -11,6 +11,7 @@ from flows.reports.lines import TAKE, WARNING, Block, Grid, Line, Small, Where
 from hush_core.config import MECHANISMS, HushConfig
 from hush_core.rivals import CONFIDENCE, Verdict
 from tasks.publish_comparison import PublishedComparison, RivalRow
+from tasks.wording import counted
 
 WITHOUT_NOISE = tuple(kind for kind, one in MECHANISMS.items() if not one.makes_noise)
 
@@ -72,7 +73,7 @@ def _settings(config: HushConfig) -> str:
 def _notes(rows: list[RivalRow], verdict: Verdict) -> list[str]:
     released = sum(bool(run.rounds) for row in rows for run in row.runs)
     notes = [
-        f"{released} runs released something of this data now; certificates that are made later count them",
+        f"{counted(released, 'run')} released something of this data now; later certificates count them",
         "the loss is on text that no secret names: what a rival learns of tagged text shows there only as far as "
         "it helps with the rest",
     ]

@@ -11,7 +11,7 @@ from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_report import Report, SecretRow, redacted_row
 from flows.reports.job_screen import data, training
 from flows.reports.job_table import telling_rows
-from flows.reports.lines import plain, table_lines
+from flows.reports.lines import Line, markdown, plain, table_lines
 from flows.reports.verification import cell
 from hush_core.figures import short_name
 from tasks.description import runs_in_words
@@ -164,11 +164,11 @@ def not_attacked(rows: list[SecretRow]) -> int:
 
 def page(report: Report) -> str:
     """What it came to, what to be warned of, how it differs from the champion, and the secrets that tell most."""
-    facts = (f"{label}: {text}" if label else text for label, text in (*data(report), *training(report)))
+    facts = markdown(Line(label, plain(text)) for label, text in (*data(report), *training(report)))
     lines = [
         f"# {report.model_uri}" + (" (reused: nothing was trained)" if report.reused else ""),
         "",
-        *(f"- {plain(fact)}" for fact in facts),
+        facts,
         "",
         "## Warnings",
         "",
@@ -190,7 +190,9 @@ def page(report: Report) -> str:
         f"`hush review {report.model_uri}`, or the deployment `review/hush-review`.",
     ]
     if report.run_url:
-        lines.append(f"Run in MLflow, with the reviewer's page (`report.html`): {report.run_url}/artifacts")
+        path, mark, query = report.run_url.partition("?")
+        shown = f"{path}/artifacts{mark}{query}"
+        lines.append(f"Run in MLflow, with the reviewer's page (`report.html`): {shown}")
     return "\n".join(lines)
 
 

@@ -98,17 +98,19 @@ def say(console: Console, label: str, text: str) -> None:
 
 
 def markdown(blocks: Iterable[Block]) -> str:
-    """For the Prefect UI: lines are a list, and what to do is bold."""
+    """For the Prefect UI: lines are a list, those that continue another below it; what to do is bold."""
     lines: list[str] = []
     for _, group in groupby(blocks, type):
         lines += [""] if lines else []
-        for block in group:
+        for place, block in enumerate(group):
             match block:
+                case Line("", text):
+                    lines.append(f"{'  ' if place else ''}- {text}")
                 case Line(label, text):
-                    mark = "**!** " if label == WARNING else ""
-                    lines.append(f"- {mark}{f'**{text}**' if label == TAKE else text}")
+                    mark = "**!**" if label == WARNING else f"{label}:"
+                    lines.append(f"- {mark} {f'**{text}**' if label == TAKE else text}")
                 case Small(text):
-                    lines.append(text)
+                    lines += ["", text] if place else [text]
                 case Grid(heads, rows):
                     lines += table_lines(heads, rows)
                 case Where(folder, url):

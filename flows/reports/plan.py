@@ -18,7 +18,7 @@ from hush_core.figures import short_name
 from tasks.publish_plan import PlanRow
 from tasks.wording import counted
 
-MOST_RELAXATIONS = 5
+MOST_RELAXATIONS, LEAST_GAIN = 5, 0.5
 
 
 def cells(report: PlanReport, row: PlanRow) -> list[str]:
@@ -39,15 +39,14 @@ def cells(report: PlanReport, row: PlanRow) -> list[str]:
 
 def headers(report: PlanReport) -> list[str]:
     names = ["c", "noise σ", "weight", "with secrets", "distinct seen"]
-    return [*names, *(["by the paper's kl"] if report.method != "kl" else []), ""]
+    return [*names, *(["by the paper's kl"] if report.compared else []), ""]
 
 
 def blocks(report: PlanReport) -> Iterator[Block]:
     certified = f"; certified by {report.method}" if report.rows else "; no noise"
-    yield (
-        f"[bold]{counted(report.secrets, 'secret')}[/bold], {report.examples:,} examples"
-        f"{ways.redaction(report.ways)}{certified}"
-    )
+    after = ways.redaction(report.ways)
+    left = f"[bold]{counted(report.secrets, 'secret')}{' left' if after else ''}[/bold]"
+    yield f"{left}, {report.examples:,} examples{after}{certified}"
     yield from ways.blocks(report.ways)
     yield from (Line("", line) for line in report.as_asked)
     yield from (Line(WARNING, sentence) for sentence in report.replaced)
@@ -63,7 +62,8 @@ def blocks(report: PlanReport) -> Iterator[Block]:
 
 
 def _noise(report: PlanReport) -> Iterator[Block]:
-    yield Small(f"rule: {report.rule}")
+    if report.mechanism == "hush":
+        yield Small(f"rule: {report.rule}")
     for place, choice in enumerate(choices(report)):
         yield Line("or" if place else "", choice)
     if runs := retraining(report):
@@ -74,7 +74,17 @@ def _noise(report: PlanReport) -> Iterator[Block]:
         yield Line("" if number else "or", remedy)
     if report.best_point is None:
         return
+    yield from _lost(report)
+    # solved again, a smaller gain is the solver's precision
+    told = [one for one in report.relaxations if one.gain is None or one.gain >= LEAST_GAIN]
+    for number, relaxation in enumerate(told[:MOST_RELAXATIONS]):
+        yield Line("" if number else "relax", relaxation.words)
+
+
+def _lost(report: PlanReport) -> Iterator[Block]:
     published = report.published
+    if not (published.costly and published.lost_outright + published.lost_partly):
+        return
     outright, partly = counted(published.lost_outright, "example"), f"{published.lost_partly:,}"
     lost = f"{outright} never drawn, {partly} less often (lost.parquet says which and why), for the sake of"
     yield Line("lost", lost)
@@ -87,5 +97,3 @@ def _noise(report: PlanReport) -> Iterator[Block]:
         for s in published.costly
     ]  # fmt: skip
     yield Grid(heads, rows, left="secret")
-    for number, relaxation in enumerate(report.relaxations[:MOST_RELAXATIONS]):
-        yield Line("" if number else "relax", relaxation.words)

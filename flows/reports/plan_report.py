@@ -53,6 +53,9 @@ class PlanReport(BaseModel, frozen=True):
     """Examples that are trained on where nothing is learned under noise; None where something is."""
     set_c: float | None = None
     """`weights.c`, where the config gives it: that is what a run takes."""
+    mechanism: str = "hush"
+    swept: bool = False
+    """Whether `--c` or `--noise` names the points, which a run does not take by itself."""
     as_asked: list[str]
     """What becomes of each entry's text, in sentences."""
     notes: list[str]
@@ -72,7 +75,12 @@ class PlanReport(BaseModel, frozen=True):
     def paper(self, row: PlanRow) -> PlanRow | None:
         """The row of the paper's method at the same place of the sweep."""
         places = [r for r in self.rows if r.method == "kl"]
-        return places[self.own.index(row)] if places and self.method != "kl" else None
+        return places[self.own.index(row)] if self.compared else None
+
+    @property
+    def compared(self) -> bool:
+        """Whether the paper's method is another, and there are rows of it."""
+        return self.method != "kl" and any(row.method == "kl" for row in self.rows)
 
 
 def headline(report: PlanReport) -> str:
@@ -89,17 +97,24 @@ def headline(report: PlanReport) -> str:
             "certified noise multiplier"
         )
     row = report.rows[report.best_point]
-    key = (
-        f"weights.c = {row.c:.3g}"
-        if row.noise_asked is None
-        else f"weights.noise_multiplier = {row.noise_asked:.3g}"
-    )
+    key, option = f"weights.c = {row.c:.3g}", f"--c {row.c:.3g}"
+    if row.noise_asked is not None:
+        asked = f"{row.noise_asked:.3g}"
+        key, option = f"weights.noise_multiplier = {asked}, capacities: equalised", f"--noise {asked}"
+    if report.mechanism != "hush":
+        key = f"mechanism {report.mechanism}"
     advice = (
         "none of these, as the noise drowns the training at each: narrow the entries, or leave their text out "
         "(`protect: drop`). The best of them is "
     ) * hopeless(report)
-    taken = f"; `hush run` takes it, with T = {report.rounds:,} rounds of B = {report.expected_batch:,}"
-    if report.set_c is not None and row.c is not None and abs(row.c - report.set_c) >= 1e-9:
+    command = f"hush run {option}" if report.swept else "hush run"
+    taken = f"; `{command}` takes it, with T = {report.rounds:,} rounds of B = {report.expected_batch:,}"
+    if (
+        report.set_c is not None
+        and not report.swept
+        and row.c is not None
+        and abs(row.c - report.set_c) >= 1e-9
+    ):
         own = f"weights.c = {report.set_c:.3g} of the config"
         taken = f"; `hush run` takes {own}: leave that out to have this one taken"
     return (

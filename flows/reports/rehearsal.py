@@ -12,6 +12,7 @@ from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
 from tasks.rehearse import LossOfRuns, PublishedRehearsal, Setup
+from tasks.wording import counted
 
 MOST_ROWS = 12
 
@@ -191,8 +192,8 @@ def retraining(report: RehearsalReport) -> str:
     start, previous = (by_runs(report.by_runs, f"loss_from_{w}", ".4f") for w in ("start", "previous"))
     rounds = report.by_runs[0].later_rounds
     return (
-        f"predicted by the number of runs that the targets hold for: {start}; where later ones continue "
-        f"from the model before with {rounds} rounds (train.start: champion): {previous}"
+        f"predicted by one draw each, by the number of runs that the targets hold for: {start}; where later ones "
+        f"continue from the model before with {counted(rounds, 'round')} (train.start: champion): {previous}"
     )
 
 
@@ -201,8 +202,8 @@ def blocks(report: RehearsalReport) -> Iterator[Block]:
         yield Line(TAKE, report.nothing)
         return
     yield (
-        f"[bold]{report.secrets:,}[/bold] secrets; every plan certified by {report.method}, at equal compute; "
-        f"rehearsed on {report.stand_ins:,} examples that no secret tags"
+        f"[bold]{counted(report.secrets, 'secret')}[/bold]; every plan certified by {report.method}, at equal "
+        f"compute; rehearsed on {report.stand_ins:,} examples that no secret tags"
     )
     chosen = next((n for n, row in enumerate(report.rows) if row.recommended), None)
     yield Grid(
@@ -213,5 +214,5 @@ def blocks(report: RehearsalReport) -> Iterator[Block]:
         yield Line("runs", runs)
     yield from (Line(WARNING, note) for note in report.notes)
     if report.published.plan:
-        yield Line("run", f"hush run CONFIG --plan {report.published.plan}")
+        yield Line("run", f"hush run {report.published.config} --plan {report.published.plan}")
     yield Where(report.published.folder, report.published.run_url, "rehearsal.png")

@@ -35,8 +35,8 @@ DIGITS = 12
 REDACTED = {"redacted": "redacted", "in places": "places"}
 """Columns that are only where something was redacted."""
 FILES = ["files read", "examples", "left out"]
-FIRST_AT, PLACE = "first at", 60
-"""The head of a column of places, and the characters of one that are not folded."""
+FIRST_AT, PLACE, FOLDED = "first at", 60, 16
+"""The head of a column of places, the characters of one that are not folded, and those of other words."""
 NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
 
 
@@ -76,17 +76,32 @@ def _show(
     **about: Any,
 ) -> None:
     """A table of the first rows; how many more there are, and where."""
-    table = Table(**about)
-    for n, name in enumerate(heads):
-        # a place is read and opened: its line number stays with it where the terminal is wide enough
-        width = min(PLACE, max(len(row[n]) for row in rows)) if name == FIRST_AT and rows else None
+    table, shown = Table(**about), rows[: most[0]]
+    longest = {name: max(map(len, column)) for name, *column in zip(heads, heads, *shown, strict=True)}
+    widths = _widths(longest, numbers, console.width) if FIRST_AT in longest else {}
+    for name in heads:
         justify = "right" if name in numbers else "left"
-        table.add_column(name, overflow="fold", justify=justify, min_width=width)
-    for row in rows[: most[0]]:
+        table.add_column(
+            name, overflow="fold", justify=justify, width=widths.get(name), no_wrap=name in numbers
+        )
+    for row in shown:
         table.add_row(*map(escape, row))
     console.print(table)
     if (left := len(rows) - most[0]) > 0:
         console.print(f"[dim]… and {most[1].format(f'{left:,} more')}[/dim]")
+
+
+def _widths(longest: dict[str, int], numbers: list[str], width: int) -> dict[str, int]:
+    """Of each column: numbers are whole, and a place, which is read and opened, before other words."""
+    room = width - 1 - 3 * len(longest) - sum(longest[name] for name in numbers)
+    words = sorted((length, name) for name, length in longest.items() if name not in (FIRST_AT, *numbers))
+    place = min(PLACE, longest[FIRST_AT], room - sum(min(length, FOLDED) for length, _ in words))
+    found = {name: longest[name] for name in numbers} | {FIRST_AT: max(1, place)}
+    room -= found[FIRST_AT]
+    for left, (length, name) in zip(range(len(words), 0, -1), words, strict=True):
+        found[name] = max(1, min(length, room // left))
+        room -= found[name]
+    return found
 
 
 def _entries(summary: Summary, more: dict[str, str]) -> tuple[list[str], list[list[str]]]:

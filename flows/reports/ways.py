@@ -12,7 +12,7 @@ HEADS = ("entry", "secrets", "examples or places", "noise", "leave out", "redact
 TAKEN = {"noise": "learned under noise", "drop": "left out", "redact": "redacted"}
 EXPLAINED = (
     "share predicted of what training without protection gains on the entry's text (hush_core/weights/law.py); "
-    "* is taken"
+    "-: none is predicted; * is taken"
 )
 MOST_ROWS = 12
 

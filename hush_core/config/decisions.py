@@ -25,7 +25,7 @@ MOST_CHARACTERS = 1 << 22
 class ValueDecision:
     """One line. digits: the value's; day: as 2026-11-26.
 
-    >>> str(Decision("a7b3ade17ded", "public", "2026-11-26", "printed on  the\\nlabel"))
+    >>> str(ValueDecision("a7b3ade17ded", "public", "2026-11-26", "printed on  the\\nlabel"))
     'a7b3ade17ded public 2026-11-26 printed on the label'
     """
 

@@ -152,6 +152,7 @@ def frames(job, column):
 
 def test_no_canary_of_any_kind_leaves_the_private_store(job):
     output = job.hush("plan", job.config, "--c", "0.5", "--out", job.folder / "out")
+    assert "`hush run --c 0.5` takes it" in output
     found = {name.split("/")[0] for frame in frames(job, "posterior") for name in frame["name"]}
     assert found == {"alpha", "owners", "quants", "creds", "names", "tickets", "jargon", "gone", "people"}
     digest = hashlib.sha256((job.folder / "tickets.csv").read_bytes()).hexdigest()

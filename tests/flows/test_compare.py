@@ -10,7 +10,11 @@ import signal
 import polars as pl
 import pytest
 from jobs import CONFIG, Job
+from pydantic import ValidationError
 from waiting import PATIENCE, until
+
+from flows.compare import Comparison
+from flows.rehearse import Effort
 
 CONFIG = CONFIG.replace(
     "pretrain:", "untagged: {{steps: 4, batch: 4, evaluate_every: 2}}\npretrain:"
@@ -180,3 +184,9 @@ def test_where_no_rival_can_be_trained_it_says_why(job):
 def test_values_stay_where_they_are(job, output):
     shown = json.dumps([output, (job.folder / "out" / "comparison.csv").read_text()])
     assert not any(value.decode() in shown for value in job.values)
+
+
+@pytest.mark.parametrize("form", [Comparison, Effort])
+def test_a_misspelt_key_in_a_form_of_prefect_is_refused(form):
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        form(mechanismz=["dp_sgd"])

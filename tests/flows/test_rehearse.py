@@ -12,7 +12,7 @@ from PIL import Image
 
 from flows.rehearse import taken_point
 from hush_core.config import Changes, parse_config
-from hush_core.weights import taking
+from hush_core.weights import taking, values_redacted
 
 PLAIN = CONFIG.replace("weights: {{c: 0.4}}", "weights: {{c: 0.4, without_secret: plain}}").replace(
     "pretrain: {{steps: 2, batch: 4}}",
@@ -44,20 +44,16 @@ def test_what_was_measured_decides_what_the_config_leaves_open_and_nothing_else(
     settled = asked.with_chosen({"weights.without_secret": "plain"})
     point = Changes(c=0.1, rounds=9, batch=4)
     pays, pays_not = (taken_point(asked, settled, point, gained) for gained in (0.01, 0.001))
-    assert pays.protect == {"team": "noise"} and (pays.c, pays.rounds, pays.without_secret) == (
-        0.1,
-        9,
-        "plain",
-    )
-    assert pays_not == Changes(protect={"team": "drop"}, without_secret="plain"), (
-        "no numbers of rounds not made"
-    )
+    assert pays.protect == {"creds": "redact", "team": "noise"}
+    assert (pays.c, pays.rounds, pays.without_secret) == (0.1, 9, "plain")
+    left_out = {"creds": "redact", "team": "drop"}
+    assert pays_not == Changes(protect=left_out, without_secret="plain"), "no numbers of rounds not made"
     ran = pays.applied_to(asked)
-    assert [entry.protect for entry in ran.secrets] == [
-        "auto",
-        "noise",
-        "drop",
-    ] and ran.without_secret == "plain"
+    assert [entry.protect for entry in ran.secrets] == ["redact", "noise", "drop"]
+    assert ran.without_secret == "plain"
+    noisy = taken_point(asked, asked.with_chosen({"weights.without_secret": "noise"}), point, 0.01)
+    again = values_redacted(noisy.applied_to(asked))
+    assert [entry.protect for entry in again.secrets] == ["redact", "noise", "drop"]
     asks = asked.model_copy(update={"secrets": taking(asked, {"team": "noise"}).secrets})
     assert taken_point(asks, settled, point, 0.0).rounds == 9, "who asks for rounds gets the best of them"
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from flows.reports.job import Report, not_attacked
+from flows.reports.job import Report, not_attacked, page
 from flows.reports.job_report import SecretRow
 from flows.reports.job_screen import render
 from flows.reports.job_table import MOST_ROWS, telling_rows
@@ -131,6 +131,12 @@ def test_a_bare_report_renders_without_what_it_lacks():
     assert "times" not in text
     assert "reused" in text
     assert "http://127.0.0.1:5000/#/experiments/1/runs/a" in text
+
+
+def test_the_link_to_a_runs_artifacts_is_before_its_query():
+    url = "http://h/#/experiments/1/runs/a"
+    for given, shown_as in ((url, f"{url}/artifacts"), (f"{url}?type=ml", f"{url}/artifacts?type=ml")):
+        assert page(REPORT.model_copy(update={"run_url": given})).endswith(f": {shown_as}")
 
 
 def test_a_leak_from_the_protected_model_is_in_the_first_row():

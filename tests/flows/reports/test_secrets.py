@@ -287,3 +287,13 @@ def test_a_lines_number_is_not_folded_away_from_its_file():
     row = ["credentials/encoded-login-password:317344a0b3a0", place, "too weak for noise, 5 of 20 bits"]
     _show(Console(file=out, width=100), ["what", FIRST_AT, "why"], [], [row], (10, ""))
     assert place in out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_numbers_are_whole_beside_a_long_name_and_a_long_place(width):
+    out, place = io.StringIO(), f"repository:{'deep/' * 20}test_requests.py:2140"
+    row = ["credentials/encoded-login-password:317344a0b3a0", place, "3", "21,212"]
+    heads = ["what", FIRST_AT, "files", "examples or places"]
+    _show(Console(file=out, width=width), heads, heads[2:], [row], (10, ""))
+    assert "21,212 │" in out.getvalue() and "examples or places ┃" in out.getvalue()
+    assert max(map(len, out.getvalue().splitlines())) <= width
