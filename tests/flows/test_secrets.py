@@ -117,7 +117,7 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     assert "holds a credential" in output and "too easy to guess to be protected" in output
     gate.write_text(gate.read_text().replace(", weak: refuse", "") + "train: {rounds: 2, batch: 1}\n")
     output = " ".join(job.hush("plan", gate, "--quiet").split())
-    assert "0 secrets, 2 examples after redaction; no noise" in output
+    assert "0 secrets left, 2 examples after redaction; no noise" in output
     assert "redact 1 value, and train without noise on 2 examples, without" in output
     assert "train.rounds, train.batch: not used, as no certified round is made" in output
     assert "creds: 1 value redacted, in 1 place; a copy that the search did not find" in output
