@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import reduce
 from operator import or_
 from pkgutil import resolve_name
@@ -80,6 +81,8 @@ class CountedRun(BaseModel):
     secrets: int | None
     added: bool
     """From another store."""
+    noted: datetime | None
+    """When it was last noted: its model, or where it came from another store."""
     refuted: str | None = None
     """What the audit said that refuted its model; null where none did."""
 

@@ -49,17 +49,18 @@ def ask_registry() -> str:
 
 
 def render_runs(counted: CountedRuns, console: Console) -> None:
-    """One row a run that released anything, in the order of their public names; below, what refuted which."""
+    """One row a run that released anything, the last one last; below, what refuted which."""
     if not counted.runs:
         console.print("No run of this home has released anything.")
         return
-    table = Table("run", "σ", "rounds", "released", "secrets", "store", "audit", box=None)
+    table = Table("run", "noted (UTC)", "σ", "rounds", "released", "secrets", "store", "audit", box=None)
     for run in counted.runs:
         sigma = rounds = secrets = "?"
         if run.rounds is not None:
             sigma, rounds, secrets = f"{run.noise_multiplier:.4g}", f"{run.rounds:,}", f"{run.secrets:,}"
         where, audit = "another" if run.added else "this", "REFUTED" if run.refuted else ""
-        table.add_row(run.key[:12], sigma, rounds, f"{run.released:,}", secrets, where, audit)
+        when = f"{run.noted:%Y-%m-%d %H:%M}" if run.noted else "?"
+        table.add_row(run.key[:12], when, sigma, rounds, f"{run.released:,}", secrets, where, audit)
     console.print(table)
     if any(run.rounds is None for run in counted.runs):
         console.print("? does not say how it drew, so that nothing is promised over all runs")

@@ -22,6 +22,7 @@ import json
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -115,18 +116,20 @@ class RunHistory:
         return {self.public_name(name) for name in self._folders.all()}
 
     def listed(self) -> pl.DataFrame:
-        """key · noise_multiplier · rounds · secrets · released · added (from another store): every run that
-        released anything; nulls where it does not say how it drew."""
+        """key · noise_multiplier · rounds · secrets · released · added (from another store) · noted (UTC) of each
+        run that released anything, the last one last; nulls where it does not say."""
         rows = []
         for folder, released, record in self._read():
             drew = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
-            added = folder.name.startswith(ADDED)
-            rows.append((self.public_name(folder.name), *drew, released, added))
+            noted = datetime.fromtimestamp(folder.stat().st_mtime, UTC) if folder.exists() else None
+            rows.append(
+                (self.public_name(folder.name), *drew, released, folder.name.startswith(ADDED), noted)
+            )
         kinds = {
             "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "secrets": pl.UInt32,
-            "released": pl.UInt32, "added": pl.Boolean,
+            "released": pl.UInt32, "added": pl.Boolean, "noted": pl.Datetime("us", "UTC"),
         }  # fmt: skip
-        return pl.DataFrame(rows, schema=kinds, orient="row")
+        return pl.DataFrame(rows, schema=kinds, orient="row").sort("noted", "key")
 
     def note_without_rounds(self, run: str, text: RunText, *, job: str, before: str | None) -> None:
         """`note` of a run without certified rounds (`text.rounds` is 0). It counts from here on: it trains on

@@ -365,6 +365,15 @@ def test_a_run_whose_work_folder_was_deleted_still_counts(store):
     assert counts(store, KEY_B, ONE) == [1, 1, 1]
 
 
+def test_runs_are_listed_by_when_they_were_noted(store):
+    for run, then in ((KEY_A, 2_000_000_000), (KEY_B, 1_000_000_000)):
+        released(store, run, ONE)
+        os.utime(store.root / "history" / run, (then, then))
+    names = [history(store).public_name(run) for run in (KEY_B, KEY_A)]
+    listed = history(store).listed()
+    assert listed["key"].to_list() == names and listed["noted"].dt.year().to_list() == [2001, 2033]
+
+
 def test_a_run_whose_note_was_deleted_is_one_that_does_not_say_whose_text_it_saw(store):
     """What its ledger tells is enough to know that there was one; what released nothing is none."""
     for run, releases in ((KEY_A, 1), (KEY_B, 0)):
@@ -372,7 +381,7 @@ def test_a_run_whose_note_was_deleted_is_one_that_does_not_say_whose_text_it_saw
         shutil.rmtree(store.root / "history" / run)
     earlier, name = history(store).earlier("d" * 64, ONE), history(store).public_name(KEY_A)
     assert earlier.unknown == 1 and earlier.counts.tolist() == [1, 1, 1]
-    assert history(store).listed()["key", "rounds", "released"].rows() == [(name, None, 1)]
+    assert history(store).listed()["key", "rounds", "released", "noted"].rows() == [(name, None, 1, None)]
     assert history(store).all_names() == {name} <= history(store).keys()
     shutil.rmtree(store.root / "history")
     assert history(store).earlier("d" * 64, ONE).unknown == 1
