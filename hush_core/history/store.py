@@ -99,9 +99,8 @@ class RunHistory:
         """
         if key in self.all_names():
             return False
-        with self._folders.training(
-            exclusive=True, why="a run is training, whose plan does not know of this one"
-        ):
+        why = "a run is training, whose plan does not know of this one"
+        with self._folders.training(exclusive=True, why=why):
             named = (name for name in self._folders.all() if self.public_name(name) == key)
             run = next(named, f"{ADDED}{key}")
             folder = private_folder(self._root / run)
@@ -122,9 +121,8 @@ class RunHistory:
         for folder, released, record in self._read():
             drew = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
             noted = datetime.fromtimestamp(folder.stat().st_mtime, UTC) if folder.exists() else None
-            rows.append(
-                (self.public_name(folder.name), *drew, released, folder.name.startswith(ADDED), noted)
-            )
+            row = self.public_name(folder.name), *drew, released, folder.name.startswith(ADDED), noted
+            rows.append(row)
         kinds = {
             "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "secrets": pl.UInt32,
             "released": pl.UInt32, "added": pl.Boolean, "noted": pl.Datetime("us", "UTC"),
