@@ -88,7 +88,9 @@ def test_it_says_what_more_runs_would_cost_in_loss(job, rehearsed):
     assert f"{table['loss_from_start'][0]:.5f}" == best["losses"].split()[0]
     assert (table["from_previous"] <= table["from_start"]).all()
     assert table["loss_from_previous"].null_count() == 0
-    assert "predicted by the number of runs that the targets hold for: 1: " in " ".join(rehearsed.split())
+    assert "predicted by one draw each, by the number of runs that the targets hold for: 1: " in " ".join(
+        rehearsed.split()
+    )
     with Image.open(job.folder / "out" / "rehearsal_runs.png") as picture:
         assert picture.width == 960
 
