@@ -96,8 +96,6 @@ growing while little is left to keep. The rule stops in between, if the sweep re
 DECADE = (0.5, 0.2, 0.1)
 LEAST_C = 1e-6
 """No sweep is extended below this."""
-LEAST_KEPT = 0.01
-"""Of the weight with a secret: with less, leaving the text out gives as good a model without noise."""
 
 
 def recommended(frontier: pl.DataFrame) -> int | None:
@@ -123,7 +121,7 @@ def smaller_c_to_try(frontier: pl.DataFrame) -> tuple[float, ...]:
     Args:
         frontier: as of `recommended`, and c. The best by RULE is inside the sweep in one of two cases. A smaller c
             gives clearly less weight for each unit of noise, or leaves too little to train on. Or a whole decade
-            below gives no more. Where the noise drowns the training at each c, it ends where LEAST_KEPT is kept.
+            below gives no more.
     """
     place = recommended(frontier)
     if place is None:
@@ -135,10 +133,7 @@ def smaller_c_to_try(frontier: pl.DataFrame) -> tuple[float, ...]:
     least, priced = float(frontier["c"].min()), frontier.drop_nulls("noise_multiplier")
     # a smaller c that leaves too little to draw a batch from is an end, too
     ended = frontier.filter((pl.col("c") < chosen["c"]) & pl.col("noise_multiplier").is_null())
-    hopeless = "drowned" in priced.columns and priced["drowned"].fill_null(False).all()
-    hopeless = hopeless and float(priced["protected_retained"].min()) >= LEAST_KEPT
-    inside = bool(below.height) or chosen["c"] >= 10 * float(priced["c"].min())
-    if ended.height or (inside and not hopeless):
+    if below.height or ended.height or chosen["c"] >= 10 * float(priced["c"].min()):
         return ()
     return tuple(least * part for part in DECADE if least * part >= LEAST_C)
 

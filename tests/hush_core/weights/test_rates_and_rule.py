@@ -87,16 +87,6 @@ def test_a_sweep_goes_on_while_its_smallest_c_is_the_best():
     assert smaller_c_to_try(sweep([1e-6, 0.1], [0.1, 0.2], [1.0, 8.0])) == ()
 
 
-def test_where_noise_drowns_the_training_at_each_c_smaller_ones_are_tried():
-    all_drown = sweep([0.02, 0.1, 1.0], [0.02, 0.1, 1.0], [4.0, 16.0, 100.0])
-    assert smaller_c_to_try(all_drown) == ()
-    all_drown = all_drown.with_columns(drowned=pl.lit(True))
-    assert smaller_c_to_try(all_drown) == pytest.approx((0.01, 0.004, 0.002))
-    assert smaller_c_to_try(all_drown.with_columns(protected_retained=pl.Series([0.005, 0.1, 1.0]))) == ()
-    too_little = all_drown.with_columns(noise_multiplier=pl.Series([None, 16.0, 100.0]))
-    assert smaller_c_to_try(too_little) == ()
-
-
 def test_what_is_drowned_is_not_recommended_where_another_point_is_not():
     table = sweep([0.01, 0.5], [0.05, 0.9], [0.9, 9.5], [False, True])
     assert recommended(table.drop("drowned")) == 1 and recommended(table) == 0
