@@ -120,13 +120,12 @@ def rehearse(
 
 def taken_point(asked: HushConfig, config: HushConfig, point: Changes, gained: float) -> Changes:
     """What `hush run --plan` takes: the point, where its rounds gained something or a person asks for them; else
-    what says `protect: auto` and is no value is left out. Values that were redacted stay so: a run whose
-    `without_secret` is given would otherwise learn them under noise."""
-    entries = list(zip(asked.secrets, values_redacted(asked).secrets, strict=True))
-    undecided = [now.id for _, now in entries if now.protect == "auto" and not can_redact(now)]
-    ways = {now.id: "redact" for was, now in entries if was.protect == "auto" and now.protect == "redact"}
-    ways |= dict.fromkeys(undecided, "noise" if gained > LEAST_GAIN else "drop")
-    decided = Changes(protect=ways or None, without_secret=config.weights.without_secret)
+    what says `protect: auto` and is no value is left out. Of `without_secret` only `plain` is written: the run
+    derives `noise` again, and written it would ask for certified rounds of values, too, which are redacted."""
+    undecided = [e.id for e in values_redacted(asked).secrets if e.protect == "auto" and not can_redact(e)]
+    ways = dict.fromkeys(undecided, "noise" if gained > LEAST_GAIN else "drop")
+    plain = "plain" if config.weights.without_secret == "plain" else None
+    decided = Changes(protect=ways or None, without_secret=plain)
     return decided if undecided and gained <= LEAST_GAIN else decided.over(point)
 
 

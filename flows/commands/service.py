@@ -29,7 +29,7 @@ def serve(
         typer.Option("--postgres", help="with --with-servers: their databases in PostgreSQL, started too"),
     ] = False,
     background: Annotated[
-        bool, typer.Option("--background", help="with --with-servers: return when all runs; hush stop")
+        bool, typer.Option("--background", help="with --with-servers: return when all is ready; hush stop")
     ] = False,
     prefect_port: Annotated[
         int, typer.Option(help="with --with-servers: Prefect's, on loopback", min=1, max=65535)

@@ -44,18 +44,29 @@ def test_what_was_measured_decides_what_the_config_leaves_open_and_nothing_else(
     settled = asked.with_chosen({"weights.without_secret": "plain"})
     point = Changes(c=0.1, rounds=9, batch=4)
     pays, pays_not = (taken_point(asked, settled, point, gained) for gained in (0.01, 0.001))
-    assert pays.protect == {"creds": "redact", "team": "noise"}
+    assert pays.protect == {"team": "noise"}
     assert (pays.c, pays.rounds, pays.without_secret) == (0.1, 9, "plain")
-    left_out = {"creds": "redact", "team": "drop"}
-    assert pays_not == Changes(protect=left_out, without_secret="plain"), "no numbers of rounds not made"
+    left_out = Changes(protect={"team": "drop"}, without_secret="plain")
+    assert pays_not == left_out, "no numbers of rounds not made"
     ran = pays.applied_to(asked)
-    assert [entry.protect for entry in ran.secrets] == ["redact", "noise", "drop"]
+    assert [entry.protect for entry in ran.secrets] == ["auto", "noise", "drop"]
     assert ran.without_secret == "plain"
-    noisy = taken_point(asked, asked.with_chosen({"weights.without_secret": "noise"}), point, 0.01)
-    again = values_redacted(noisy.applied_to(asked))
-    assert [entry.protect for entry in again.secrets] == ["redact", "noise", "drop"]
     asks = asked.model_copy(update={"secrets": taking(asked, {"team": "noise"}).secrets})
     assert taken_point(asks, settled, point, 0.0).rounds == 9, "who asks for rounds gets the best of them"
+
+
+@pytest.mark.parametrize("weak", ["drop", "refuse"])
+def test_a_rehearsed_plan_with_rounds_of_all_text_leaves_values_to_redaction_and_its_gate(weak):
+    creds = {"id": "creds", "kind": "credentials", "weak": weak}
+    asked = parse_config(
+        {"version": 1, "repos": ["."], "secrets": [creds, {"id": "team", "kind": "path", "globs": ["a/**"]}]},
+        where="job.yaml", folder=Path("."),
+    )  # fmt: skip
+    settled = asked.with_chosen({"weights.without_secret": "noise"})
+    ran = taken_point(asked, settled, Changes(c=0.1, rounds=9), 0.01).applied_to(asked)
+    assert (ran.without_secret, ran.asks_for_noise) == ("noise", "")
+    assert values_redacted(ran).secrets[0].protect == values_redacted(asked).secrets[0].protect
+    assert values_redacted(ran).secrets[0].protect == ("redact" if weak == "drop" else "auto")
 
 
 @pytest.mark.slow
